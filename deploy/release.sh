@@ -1,21 +1,25 @@
 #!/usr/bin/env bash
-# Makes a release in one folder: the bundle, the source, notes from the CHANGELOG, and checksums of all of it.
-#   usage: deploy/release.sh [--snapshot] [--built FOLDER] [OUTDIR]      OUTDIR: build/release-VERSION by default
-#   --snapshot      of work in progress: takes changes that are not committed, and the CHANGELOG's "Unreleased"
-#   --built FOLDER  builds nothing: packs the release build that is in FOLDER
+# Makes a release in one folder: the bundle, the source, Python wheels, notes from the CHANGELOG, and checksums of all of it.
+#   usage: deploy/release.sh [--snapshot] [--python PROGRAM]... [--built FOLDER] [OUTDIR]
+#   OUTDIR            build/release-VERSION by default
+#   --snapshot        of work in progress: takes changes that are not committed, and the CHANGELOG's "Unreleased"
+#   --python PROGRAM  an interpreter to make a wheel for; repeatable (/usr/bin/python3)
+#   --built FOLDER    builds nothing, and so makes no wheel: packs the release build that is in FOLDER
 # The bundle holds the CUDA plug-ins whose compilers are here: nvcc of CUDA 13 in PATH, and nvcc of CUDA 12 in
 # HOTPLATE_CUDA12_COMPILER or /usr/local/cuda-12*/bin. deploy/docs/release.md says how to publish the folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fail() { echo "release.sh: $*" >&2; exit 1; }
 
-snapshot=no built='' out=''
+snapshot=no built='' out='' pythons=()
 while [ $# -gt 0 ]; do
   case $1 in
     --snapshot) snapshot=yes ;;
+    --python) command -v "${2:-}" >/dev/null || fail "--python: there is no program '${2:-}'"
+      pythons+=("$2"); shift ;;
     --built) [ -x "${2:-}/bin/hotplate" ] || fail "--built: there is no program bin/hotplate in '${2:-}'"
       built=$(realpath "$2"); shift ;;
-    -*) sed -n 2,7p "$0" >&2; echo "release.sh: unknown argument '$1'" >&2; exit 2 ;;
+    -*) sed -n 2,9p "$0" >&2; echo "release.sh: unknown argument '$1'" >&2; exit 2 ;;
     *) [ -z "$out" ] || { echo "release.sh: one OUTDIR, not '$out' and '$1'" >&2; exit 2; }
       out=$1 ;;
   esac
@@ -37,7 +41,9 @@ notes() {
 grep -q '[^[:space:]]' <<<"$(notes "$section")" ||
   fail "CHANGELOG.md has nothing under '## $section'$([ $snapshot = yes ] || echo "; --snapshot takes 'Unreleased'")"
 
+wheels=no
 if [ -z "$built" ]; then
+  wheels=yes
   cuda12=${HOTPLATE_CUDA12_COMPILER:-$(compgen -G '/usr/local/cuda-12*/bin/nvcc' | sort -V | tail -n 1 || true)}
   cmake --preset release -DHOTPLATE_TESTS=OFF -DHOTPLATE_CUDA12_COMPILER="$cuda12"
   cmake --build --preset release
@@ -54,6 +60,7 @@ chmod 755 "$making"
 
 HOTPLATE_BUILD=$built deploy/bundle.sh "$making"
 rm -rf "$making/hotplate-$version-linux-x86_64"  # the bundle is beside it as .tar.gz
+[ $wheels = no ] || deploy/wheel.sh "$making" "${pythons[@]}"
 [ $snapshot = yes ] ||
   git archive --format=tar.gz -9 --prefix="hotplate-$version/" -o "$making/hotplate-$version.tar.gz" HEAD
 plugins=$(tar -tzf "$making/hotplate-$version-linux-x86_64.tar.gz" |
@@ -61,6 +68,7 @@ plugins=$(tar -tzf "$making/hotplate-$version-linux-x86_64.tar.gz" |
 {
   printf '# Hotplate %s\n\n' "$([ $snapshot = yes ] && git describe --always --dirty || echo "$version")"
   printf 'CUDA plug-ins in the bundle: %s.\n\n' "${plugins:-none (no nvcc where it was made)}"
+  (cd "$making" && for wheel in *.whl; do [ ! -e "$wheel" ] || printf 'Python: `pip install %s`\n\n' "$wheel"; done)
   notes "$section" | sed '/./,$!d'
 } >"$making/NOTES.md"
 (cd "$making" && sha256sum -- * >"$making.sums" && mv "$making.sums" SHA256SUMS)

@@ -171,9 +171,6 @@ struct JobOptions {
   // other things, as an interpreter does after signals. It may cancel the call. If it then returns false, Run does not
   // wait for the daemon to confirm the cancel.
   std::function<bool()> on_wait = {};
-  // Called once by Run (only), on the calling thread, after the job was sent. Work done there costs a small call
-  // nothing, since Run would only wait. Not called if there is nothing to wait for. It must not throw.
-  std::function<void()> meanwhile = {};
   // Called during transfers with the bytes done and the bytes in total.
   std::function<void(std::uint64_t, std::uint64_t)> on_upload = {}, on_download = {};
 };

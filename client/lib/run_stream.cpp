@@ -4,6 +4,7 @@
 
 #include "client/lib/library_thread.h"
 #include "client/lib/status.h"
+#include "client/lib/wait.h"
 
 namespace hotplate::client {
 namespace {
@@ -118,7 +119,6 @@ absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const JobOptions& opti
   const PendingJob job = Add(std::move(spec), deadline);
   Flush(lock);
   lock.unlock();
-  if (options.meanwhile) options.meanwhile();
   {
     const std::stop_callback cancel(stop, [this, &job] { RequestCancel(job->tag); });
     lock.lock();
@@ -144,7 +144,7 @@ absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const JobOptions& opti
         Poll(lock, look, awake_until);
       } else {
         const auto self = waiters_.insert(waiters_.end(), &job->owner);
-        look ? void(job->owner.wait_until(lock, *look)) : job->owner.wait(lock);
+        job->owner.wait_until(lock, look.value_or(Clock::time_point::max()));
         waiters_.erase(self);
       }
     }
@@ -552,7 +552,7 @@ void RunStream::RunBackground() {
       Poll(lock);
     } else {
       // A caller of Run polls, and wakes this thread when there is something to tell or it stops polling.
-      background_wake_.wait(lock);
+      Wait(background_wake_, lock);
     }
     PassOn();
   }

@@ -51,9 +51,9 @@ class RunStream {
   RunStream(const RunStream&) = delete;
   RunStream& operator=(const RunStream&) = delete;
 
-  // Waits for the job's end; of `options` only what is called on this thread counts here: `on_update`, `on_wait` and
-  // `meanwhile`. A refusal, a lost connection and an end that the daemon does not confirm after a stop are statuses;
-  // every end that it tells is an EndedJob.
+  // Waits for the job's end; of `options` only `on_update` and `on_wait`, which this thread calls, count here. A
+  // refusal, a lost connection and an end that the daemon does not confirm after a stop are statuses; every end that it
+  // tells is an EndedJob.
   absl::StatusOr<EndedJob> Run(v1::JobSpec spec, const JobOptions& options, Deadline deadline,
                                const std::stop_token& stop);
 

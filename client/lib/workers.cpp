@@ -1,6 +1,7 @@
 #include "client/lib/workers.h"
 
 #include "client/lib/library_thread.h"
+#include "client/lib/wait.h"
 
 namespace hotplate::client {
 
@@ -33,7 +34,7 @@ void Workers::Work() {
   std::unique_lock lock(mutex_);
   while (true) {
     ++idle_;
-    wake_.wait(lock, [this] { return closing_ || !queue_.empty(); });
+    Wait(wake_, lock, [this] { return closing_ || !queue_.empty(); });
     --idle_;
     if (queue_.empty()) return;
     std::function<void()> work = std::move(queue_.front());

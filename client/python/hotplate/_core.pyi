@@ -1,6 +1,6 @@
 """The client library of Hotplate, as the modules of this package use it. Messages of the protocol are dicts."""
 
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
@@ -117,17 +117,7 @@ class Client:
     def jobs(self, own_session: bool = False, active_only: bool = False) -> list[dict[str, Any]]: ...
     def cancel(self, job_id: str) -> dict[str, Any]: ...
 
-class ShortFirst:
-    """What is called by its short way where it can be."""
-
-    _short_way: Optional[Callable[..., Any]]
-    def __call__(self, *inputs: Any, **keywords: Any) -> Any: ...
-
 def check_not_forked() -> None: ...
 def connect(server: str = "", endpoint: str = "", directory: str = "", session: str = "", contact: bool = True,
             deadline: float = 30.0, connect_timeout: float = 5.0, retries: int = 3, reconnect: float = 120.0,
             on_connection: Optional[Callable[[Optional[Exception]], Any]] = None) -> Client: ...
-def caller(client: Client, kernel: str, inputs: Sequence[tuple[str, int, Sequence[str]]],
-           output: str) -> Callable[..., Any]: ...
-def starter(client: Client, kernel: str, inputs: Sequence[tuple[str, int, Sequence[str]]],
-            output: str) -> Callable[..., Any]: ...

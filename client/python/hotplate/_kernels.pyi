@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .aio import AioKernel
 from .arguments import Seconds
 from .arrays import Array
-from .calls import Kernel
+from .kernels import Kernel
 from .receipt import Receipt
 
 Input = Union[npt.ArrayLike, Array, os.PathLike[str]]

@@ -8,9 +8,9 @@ import weakref
 from typing import TYPE_CHECKING, Any, AsyncIterator, Coroutine, Deque, Optional
 
 from . import _core
-from .arrays import Array
-from .calls import Call, OwnDocs
-from .futures import resolve
+from .arrays import Array, send
+from .calls import Call
+from .kernels import Kernels, OwnDocs, resolve
 from .telemetry import Sample, Watch
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from ._kernels import AioKernels
     from .arguments import Seconds
-    from .client import Client
 else:
     AioKernels = object  # whose methods the daemon names
 
@@ -34,7 +33,7 @@ class Aio(AioKernels):
         >>> products = await asyncio.gather(*(gpu.aio.matmul(a, b) for b in many))
     """
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Kernels) -> None:
         self._client = client
 
     async def run(self, kernel: Any, /, *inputs: Any, **keywords: Any) -> Any:
@@ -55,28 +54,20 @@ class Aio(AioKernels):
         if isinstance(kernel, str) and kernel not in client._plans:
             await loop.run_in_executor(None, client._plan, kernel)  # it asks the daemon
         plan, arguments, keywords = resolve(client, kernel, inputs, keywords)
-        ended = _Ended(_inbox(loop), loop.create_future())
-        flight: Any = NotImplemented
-        if not keywords:
-            start = plan.short_start(client)
-            if start is not None:
-                flight = start(ended.landed, *arguments)
-        if flight is NotImplemented:
-            if keywords.get("out") is None:
-                call = plan.prepare(client, arguments, keywords)
-            else:  # it may ask the daemon whether that fits
-                call = await loop.run_in_executor(None, plan.prepare, client, arguments, keywords)
-            ended.call = call
+        if keywords.get("out") is None:
+            call = plan.prepare(client, arguments, keywords)
+        else:  # it may ask the daemon whether that fits
+            call = await loop.run_in_executor(None, plan.prepare, client, arguments, keywords)
+        ended = _Ended(_inbox(loop), loop.create_future(), call)
         try:
-            if flight is NotImplemented:
-                flight = client._core.run_async(call.kernel, call.inputs, call.options, None, ended)
+            flight = client._core.run_async(call.kernel, call.inputs, call.options, None, ended)
             value = await ended.waiter
         except asyncio.CancelledError:
             flight.cancel()
             raise
         finally:
-            if ended.call is not None and ended.call.end_progress is not None:
-                ended.call.end_progress()
+            if call.end_progress is not None:
+                call.end_progress()
         if ended.came is not None:
             client._core.remember(ended.came)
         return value
@@ -97,7 +88,7 @@ class Aio(AioKernels):
         loop = asyncio.get_running_loop()
         # The loop's own few threads: an upload is work for one of them.
         sending = loop.run_in_executor(
-            None, lambda: self._client.array(data, name, lease, replace, dtype, progress, _cancellation=cancellation))
+            None, lambda: send(self._client, data, name, lease, replace, dtype, progress, cancellation))
         try:
             return await asyncio.shield(sending)
         except asyncio.CancelledError:
@@ -188,30 +179,26 @@ class AioKernel:
 class _Ended:
     """One call's end: on a thread of the package first, and then on the loop's."""
 
-    __slots__ = ("inbox", "waiter", "call", "value", "came", "error")
+    __slots__ = ("inbox", "waiter", "call", "came", "error")
 
-    def __init__(self, inbox: _Inbox, waiter: asyncio.Future[Any]) -> None:
+    def __init__(self, inbox: _Inbox, waiter: asyncio.Future[Any], call: Call) -> None:
         self.inbox = inbox
         self.waiter = waiter
-        self.call: Optional[Call] = None
-        self.value: Any = None
+        self.call = call
         self.came: Optional[_core.Result] = None
         self.error: Optional[BaseException] = None
 
     def __call__(self, came: Optional[_core.Result], error: Optional[BaseException]) -> None:
-        self.landed(None, came, error)
-
-    def landed(self, value: Any, came: Optional[_core.Result], error: Optional[BaseException]) -> None:
-        self.value, self.came, self.error = value, came, error
+        self.came, self.error = came, error
         self.inbox.put(self)
 
     def tell(self) -> None:
         """On the loop's thread."""
-        error = self.error
-        if self.call is not None and self.came is not None:
+        error, value = self.error, None
+        if self.came is not None:
             try:
                 # Also of one that was cancelled too late: what it left on the daemon is freed with it.
-                self.value = self.call.finish(self.came)
+                value = self.call.finish(self.came)
             except Exception as broken:
                 error = broken
         if self.waiter.done():
@@ -222,7 +209,7 @@ class _Ended:
         if error is not None:
             self.waiter.set_exception(error)
         else:
-            self.waiter.set_result(self.value)
+            self.waiter.set_result(value)
 
 
 class _Inbox:

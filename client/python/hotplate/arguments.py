@@ -6,7 +6,7 @@ import operator
 import os
 import re
 import reprlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Sequence
 
 import numpy as np
 
@@ -61,6 +61,8 @@ def real(name: str, value: Any) -> float:
 _NUMBER = r"([0-9]+\.?[0-9]*|\.[0-9]+)"
 _UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 _SPAN = re.compile(f" *{_NUMBER} *({'|'.join(_UNITS)})(?![a-z]) *")
+
+
 def real_or_whole(name: str, value: Any) -> float:
     """The same, but an integer stays one, since NumPy's dtypes depend on that.
 
@@ -177,3 +179,18 @@ def without_mask(name: str, value: Any) -> np.ndarray[Any, Any]:
 def is_no_array(value: Any, plain: Any) -> bool:
     """Whether NumPy could only wrap the value as one object: a set, a generator, a sparse matrix."""
     return isinstance(plain, np.ndarray) and plain.dtype == object and plain.ndim == 0 and not isinstance(value, np.ndarray)
+
+
+def words(names: Sequence[str], last: str = "and") -> str:
+    """Names in a sentence."""
+    return f" {last} ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
+def near(name: str, names: Sequence[str]) -> str:
+    """The names that are like it, for the end of an error's sentence."""
+    import difflib
+
+    like = difflib.get_close_matches(name, names, n=3)
+    if like:
+        return f"; did you mean {words(like, 'or')}?"
+    return f"; there are {words(names)}" if names else ""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Any, Mapping, Optional
 
 import numpy as np
 
 from . import _core
-from .arguments import seconds
-from .errors import InvalidType
+from .arguments import is_no_array, seconds, text, without_mask
+from .connection import Connection
+from .errors import AlreadyExists, InvalidType
+from .indexing import part, span
 from .refusing import Refusing
 
 if TYPE_CHECKING:
     from .arguments import Seconds
-    from .client import Client
     from .receipt import Receipt
 
 # Bytes that can be read in the time of one more request.
@@ -42,7 +43,7 @@ class Array(Refusing):
         array([1., 0., 0., 0., 0.])
     """
 
-    def __init__(self, client: Client, id: str, dtype: str, shape: tuple[int, ...], name: str = "",
+    def __init__(self, client: Connection, id: str, dtype: str, shape: tuple[int, ...], name: str = "",
                  owned: bool = False, receipt: Optional[Receipt] = None) -> None:
         self._client = client
         self._id = id
@@ -220,10 +221,10 @@ class Array(Refusing):
         Raises:
             IndexError: the index is outside the array.
         """
-        part = _part(index, self.shape, self.dtype)
-        if part is None:
+        named = part(index, self.shape, self.dtype)
+        if named is None:
             return self.numpy()[index]
-        begin, shape, steps = part
+        begin, shape, steps = named
         result = np.empty(shape, self.dtype)
         if result.size:
             self._read(begin, steps, result)
@@ -232,11 +233,11 @@ class Array(Refusing):
 
     def _read(self, begin: int, steps: tuple[int, ...], to: np.ndarray[Any, Any]) -> None:
         """Reads the elements from byte `begin` on, so many bytes apart along each axis, into `to`."""
-        low, high = _span(begin, steps, to.shape, to.itemsize)
+        low, high = span(begin, steps, to.shape, to.itemsize)
         if steps:
             widest = max(range(len(steps)), key=lambda axis: abs(steps[axis]) * (to.shape[axis] - 1))
             rest = steps[:widest] + steps[widest + 1:]
-            inner_low, inner_high = _span(begin, rest, to.shape[:widest] + to.shape[widest + 1:], to.itemsize)
+            inner_low, inner_high = span(begin, rest, to.shape[:widest] + to.shape[widest + 1:], to.itemsize)
             count = to.shape[widest]
             if count > 1 and count * (inner_high - inner_low + _GAP) < high - low:
                 for i in range(count):
@@ -303,13 +304,64 @@ class Array(Refusing):
             self._client._core.release_later(self.id)
 
     def _repr_html_(self) -> str:
-        from .html import array_table
+        from .html import table
 
-        return array_table(self)
+        rows = [("name", self.name or "–"), ("dtype", self._dtype), ("shape", list(self.shape)), ("id", self.id)]
+        return table(rows, caption=f"hotplate.Array on {self._client.server}")
 
     def __repr__(self) -> str:
         name = f" {self.name!r}" if self.name else ""
         return f"<hotplate.Array{name} {self._dtype} {list(self.shape)} on {self._client.server}>"
+
+
+def send(client: Connection, data: Any, name: str, lease: Optional[Seconds], replace: bool, dtype: Any, progress: Any,
+         cancellation: Optional[_core.Cancellation] = None) -> Array:
+    """What `Client.array` does; `cancellation` ends it from another thread."""
+    text("name", name)
+    duration = None if lease is None else seconds("lease", lease)
+    if data is None:
+        if not name:
+            raise InvalidType("array() needs data, or the name of an array that is there")
+        for what, value in (("lease", lease), ("dtype", dtype), ("replace", replace or None)):
+            if value is not None:
+                raise InvalidType(f"array {name} is there as it is: {what}={value!r} is for data that is sent"
+                                  f"{'; renew(lease) gives it another lease' if what == 'lease' else ''}")
+        return described(client, client._core.describe_array(name))
+    if isinstance(data, Array):
+        raise InvalidType(f"data is {data!r}, which is on a daemon already: another copy is gpu.array(A.numpy())")
+    plain = without_mask("data", data)
+    # A Decimal, or an integer of more than 64 bits, is a number of the dtype that is asked for.
+    if is_no_array(data, plain) and (dtype is None or not hasattr(data, "__float__")):
+        raise InvalidType(f"data is a {type(data).__name__}, which is no array")
+    value = np.asarray(plain, dtype=dtype, order="C")
+    if value.dtype.kind not in "biufc":
+        raise InvalidType(f"data is of dtype {value.dtype}; the arrays of a daemon are of numbers")
+    if value.dtype.char in "gG":
+        raise InvalidType(f"data is of dtype {value.dtype}, which each machine has its own of: take another (astype)")
+    if not value.dtype.isnative:
+        value = value.astype(value.dtype.newbyteorder("="))
+    options, end_progress = _core.Options(), None
+    if progress:
+        from .progress import attach
+
+        end_progress = attach(options, progress, name or "array")
+    try:
+        fields = client._core.put(value, name, duration, bool(replace), options.on_upload, cancellation)
+    except AlreadyExists as error:
+        if "is taken by" in str(error):  # not of a name that a job has been promised
+            error.args = (f"{error}; replace=True frees it for this one",)
+        raise
+    finally:
+        if end_progress is not None:
+            end_progress()
+    return described(client, fields, owned=not name and lease is None)
+
+
+def described(client: Connection, fields: Mapping[str, Any], owned: bool = False,
+              receipt: Optional[Receipt] = None) -> Array:
+    """An array as the daemon describes it."""
+    signature = fields["signature"]
+    return Array(client, fields["id"], signature["dtype"], tuple(signature["shape"]), fields["name"], owned, receipt)
 
 
 def check_destination(what: str, out: Any, dtype: str, shape: tuple[int, ...]) -> None:
@@ -329,51 +381,3 @@ def check_destination(what: str, out: Any, dtype: str, shape: tuple[int, ...]) -
         raise ValueError(f"{what} cannot be written to: it is read-only")
     if not out.flags.c_contiguous:
         raise ValueError(f"{what} is not C-contiguous (strides {out.strides}): take numpy.empty({out.shape}, '{dtype}')")
-
-
-def _span(begin: int, steps: tuple[int, ...], shape: tuple[int, ...], itemsize: int) -> tuple[int, int]:
-    """The first byte, and the one after the last, of elements so many bytes apart."""
-    ends = [step * (length - 1) for step, length in zip(steps, shape)]
-    return begin + sum(end for end in ends if end < 0), begin + sum(end for end in ends if end > 0) + itemsize
-
-
-def _part(index: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Optional[tuple[int, tuple[int, ...], tuple[int, ...]]]:
-    """Where the part begins, in bytes, its shape and its strides; None where `index` is not a basic one."""
-    keys = index if isinstance(index, tuple) else (index,)
-    if not all(key is None or key is Ellipsis or isinstance(key, (int, np.integer, slice)) and not isinstance(key, bool)
-               for key in keys):
-        return None
-    # NumPy's own view of an array of this shape that has no memory, for the index's rules and errors.
-    whole = np.lib.stride_tricks.as_strided(np.zeros(1, dtype), shape, (0,) * len(shape), writeable=False)
-    part = whole[(*keys, Ellipsis) if Ellipsis not in keys else keys]
-    strides: list[int] = []
-    stride = dtype.itemsize
-    for length in reversed(shape):
-        strides.insert(0, stride)
-        stride *= max(length, 1)
-    begin, steps = _basic(keys, shape, tuple(strides))
-    return begin, part.shape, steps
-
-
-def _basic(keys: tuple[Any, ...], shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, tuple[int, ...]]:
-    """Where the first element is, in bytes, and the strides of what is left."""
-    used = sum(key is not None and key is not Ellipsis for key in keys)
-    if Ellipsis not in keys:
-        keys = (*keys, Ellipsis)
-    begin, axis, steps = 0, 0, []
-    for key in keys:
-        if key is None:
-            steps.append(0)
-        elif key is Ellipsis:
-            rest = len(shape) - used
-            steps.extend(strides[axis:axis + rest])
-            axis += rest
-        elif isinstance(key, slice):
-            first, _, step = key.indices(shape[axis])
-            begin += first * strides[axis]
-            steps.append(step * strides[axis])
-            axis += 1
-        else:
-            begin += (int(key) + (shape[axis] if key < 0 else 0)) * strides[axis]
-            axis += 1
-    return begin, tuple(steps)

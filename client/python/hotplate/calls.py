@@ -5,112 +5,27 @@ from __future__ import annotations
 import collections
 import functools
 import itertools
-import keyword
 import os
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 import numpy as np
 
 from . import _core
-from .arguments import is_no_array, path, real_or_whole, seconds, shown, text, without_mask
-from .arrays import Array, check_destination
+from .arguments import is_no_array, near, path, seconds, shown, text, without_mask, words
+from .arrays import Array, check_destination, described
+from .connection import Connection
 from .errors import InvalidCall, InvalidType
-from .forms import FORMS, arranged
+from .forms import arranged
+from .kernel_spec import OPTIONS, KernelSpec
 from .receipt import Receipt
 
-if TYPE_CHECKING:
-    import inspect
-
-    from .client import Client
-
-# Keywords of every call, besides the kernel's own.
-OPTIONS = ("out", "keep", "lease", "device", "precision", "deterministic", "priority", "time_limit", "deadline",
-           "progress")
-
 _NDARRAY = np.ndarray
+# Of calls without keywords, which share them.
+_NOTHING_SAID = _core.Options()
 
 # NumPy's products of integers are integers: in float64 they would have another dtype, and not always be exact. A test
 # (tests/python/test_shapes.py) requires a decision for each kernel that takes no integers.
 _PRODUCTS = frozenset({"batched_matvec", "matmul", "spmv"})
-
-
-def _words(names: Sequence[str], last: str = "and") -> str:
-    return f" {last} ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
-
-
-def _near(name: str, names: Sequence[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, names, n=3)
-    if near:
-        return f"; did you mean {_words(near, 'or')}?"
-    return f"; there are {_words(names)}" if names else ""
-
-
-class Param:
-    """A parameter of a kernel: its name as a Python keyword, and how a value becomes what the daemon takes."""
-
-    def __init__(self, spec: Mapping[str, Any]) -> None:
-        self.name: str = spec["name"]
-        self.type: str = spec["type"]
-        self.default = spec["default_value"]
-        self.choices: Sequence[str] = spec["choices"]
-        self.docs: str = spec["docs"]
-        self.minimum, self.maximum = spec["minimum"], spec["maximum"]
-        # "lambda" is no name for a keyword.
-        self.keyword = self.name + "_" if keyword.iskeyword(self.name) else self.name
-
-    @property
-    def required(self) -> bool:
-        """Whether it has no default."""
-        return self.default is None
-
-    def convert(self, value: Any) -> Any:
-        """An int, float, bool or str; TypeError where `value` is nothing of the kind. Its range is for the daemon to judge."""
-        try:
-            if self.type == "FLOAT":
-                return real_or_whole(self.name, value)
-            if self.type == "INT":
-                number = value.__index__()
-                if not -2**63 <= number < 2**63:
-                    raise InvalidCall(f"{self.name} is {shown(number)}, which is no 64-bit integer")
-                return number
-            if self.type == "BOOL":
-                if not isinstance(value, (bool, np.bool_)):
-                    raise TypeError
-                return bool(value)
-            return self._choice(value)
-        except (TypeError, AttributeError):
-            wanted = {"FLOAT": "a number", "INT": "an integer", "BOOL": "True or False"}.get(
-                self.type, "one of " + ", ".join(map(repr, self.choices)))
-            raise InvalidType(f"{self.name} is {shown(value)}; it must be {wanted}") from None
-
-    def _choice(self, value: Any) -> str:
-        if isinstance(value, str):
-            if value in self.choices:
-                return value
-        elif isinstance(value, (bool, np.bool_)):
-            raise TypeError
-        elif isinstance(value, (int, float, np.integer, np.floating)):
-            return format(value, "g") if isinstance(value, (float, np.floating)) else str(int(value))
-        if "float64" in self.choices or "float32" in self.choices:
-            return str(np.dtype(value).name)
-        return text(self.name, value)
-
-    def _choices(self) -> str:
-        numbers = sorted(int(choice) for choice in self.choices if choice.lstrip("-").isdigit())
-        if len(numbers) < 4 or numbers[-1] - numbers[0] != len(numbers) - 1:
-            return " | ".join(map(repr, self.choices))
-        named = [repr(choice) for choice in self.choices if not choice.lstrip("-").isdigit()]
-        return " | ".join([*named, f"int from {numbers[0]} to {numbers[-1]}"])
-
-    def describe(self) -> str:
-        """A line for a docstring."""
-        kind = {"FLOAT": "float", "INT": "int", "BOOL": "bool"}.get(self.type) or self._choices()
-        bounds = [f"at least {self.minimum:g}"] if self.minimum is not None else []
-        bounds += [f"at most {self.maximum:g}"] if self.maximum is not None else []
-        told = [kind, *([] if self.required else [f"default {self.default!r}"]), *([_words(bounds)] if bounds else [])]
-        return f"{self.keyword} ({', '.join(told)}): {self.docs}"
 
 
 class Call:
@@ -121,9 +36,12 @@ class Call:
         inputs, options: the arguments of `_core.Client.run`. The inputs' memory must live until the call is over.
     """
 
-    __slots__ = ("client", "plan", "kernel", "inputs", "options", "out", "end_progress", "values", "only")
+    out: Optional[dict[str, np.ndarray[Any, Any]]] = None
+    end_progress: Optional[Callable[[], None]] = None
+    # The one output that was asked for, if not all were.
+    only: Optional[str] = None
 
-    def __init__(self, client: Client, plan: Plan, inputs: dict[str, Any], options: _core.Options,
+    def __init__(self, client: Connection, plan: Plan, inputs: dict[str, Any], options: _core.Options,
                  values: Mapping[str, Any]) -> None:
         self.client = client
         self.plan = plan
@@ -132,10 +50,6 @@ class Call:
         self.options = options
         # The original inputs. If an Array's last reference went, it would be freed before its job began.
         self.values = values
-        self.out: Optional[dict[str, np.ndarray[Any, Any]]] = None
-        self.end_progress: Optional[Callable[[], None]] = None
-        # The one requested output, if not all are wanted.
-        self.only: Optional[str] = None
 
     def run(self) -> Any:
         """Runs the call and waits; returns the result of the kernel's method."""
@@ -148,40 +62,21 @@ class Call:
 
     def finish(self, result: _core.Result) -> Any:
         """The Python value of a job's result."""
-        value = self.plan.value(self.client, result, self.out, self.options.keep or None)
+        keep = None if self.options is _NOTHING_SAID else self.options.keep or None
+        value = self.plan.value(self.client, result, self.out, keep)
         return value if self.only is None else getattr(value, self.only)
 
 
-class Plan:
+class Plan(KernelSpec):
     """What is to be known of a kernel for calling it."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
-        self.spec = spec
-        self.name: str = spec["name"]
-        self.inputs: tuple[str, ...] = tuple(argument["name"] for argument in spec["inputs"])
-        self.outputs: tuple[str, ...] = tuple(argument["name"] for argument in spec["outputs"])
-        self.params = {param.name: param for param in map(Param, spec["params"])}
-        self.keywords = {param.keyword: param for param in self.params.values()} | self.params
-        self.form = FORMS.get(self.name)
-        self.required = [param for param in self.params.values() if param.required]
-        variables = {variable["name"]: variable["dtypes"] for variable in spec["type_variables"]}
-        # Of each input: its type variable, and the dtypes that may be had.
-        self.rules: dict[str, tuple[str, frozenset[np.dtype[Any]]]] = {}
-        # The inputs that may be bfloat16, which NumPy has not: of arrays that the daemon holds.
-        self.bfloat16: set[str] = set()
-        for argument in spec["inputs"]:
-            names = variables.get(argument["type"], [argument["type"]])
-            if "bfloat16" in names:
-                self.bfloat16.add(argument["name"])
-            dtypes = frozenset(np.dtype(name) for name in names if name != "bfloat16")
-            self.rules[argument["name"]] = (argument["type"], dtypes)
-        # What short_start has made, once it was asked for.
-        self.starter: Optional[tuple[Optional[Callable[..., Any]]]] = None
+        super().__init__(spec)
         self._signatures: dict[Any, list[dict[str, Any]]] = {}
 
     # A call.
 
-    def prepare(self, client: Client, inputs: Sequence[Any], keywords: dict[str, Any]) -> Call:
+    def prepare(self, client: Connection, inputs: Sequence[Any], keywords: dict[str, Any]) -> Call:
         """The call of these arguments.
 
         Raises:
@@ -197,43 +92,45 @@ class Plan:
             takes = f"{len(self.inputs)} {arrays} ({', '.join(self.inputs)})" if self.inputs else "no arrays"
             raise InvalidType(f"{self.name} takes {takes}; {len(inputs)} were given. Parameters are keywords: "
                               f"{', '.join(param.keyword for param in self.params.values()) or 'it has none'}")
-        options = _core.Options()
-        special: dict[str, Any] = {}
-        if keywords:
-            params = {}
-            for name, value in keywords.items():
-                param = self.keywords.get(name)
-                if param is not None:
-                    if value is not None:  # None: the default
-                        params[param.name] = param.convert(value)
-                elif name in self.rules:
-                    if name in values:
-                        raise InvalidType(f"{self.name} got {name} twice: by position and as a keyword")
-                    values[name] = value
-                elif name in OPTIONS:
-                    special[name] = value
-                else:
-                    known = [*self.inputs, *self.params, *(self.form.own if self.form else ()), *OPTIONS]
-                    raise InvalidType(f"{self.name} has no argument {name!r}{_near(name, known)}")
-            if params:
-                options.params = params
+        params, special = self._sorted(values, keywords) if keywords else (None, None)
         if len(values) < len(self.inputs):
             missing = [name for name in self.inputs if name not in values]
-            raise InvalidType(f"{self.name} needs {_words(self.inputs)}; {_words(missing)} "
+            raise InvalidType(f"{self.name} needs {words(self.inputs)}; {words(missing)} "
                               f"{'is' if len(missing) == 1 else 'are'} missing")
         for param in self.required:
             if keywords.get(param.keyword, keywords.get(param.name)) is None:
                 raise InvalidType(f"{self.name} needs {param.keyword}=: {param.docs}")
-        for name, value in values.items():
-            if isinstance(value, Array) and value._client is not client:
-                self._check_is_there(client, name, value)
-        call = Call(client, self, self._arrays(values), options, values)
-        call.only = only
+        options = _core.Options() if keywords else _NOTHING_SAID
+        call = Call(client, self, self._arrays(client, values), options, values)
+        if only is not None:
+            call.only = only
+        if params:
+            options.params = params
         if special:
             self._options(call, special)
         return call
 
-    def _check_is_there(self, client: Client, name: str, array: Array) -> None:
+    def _sorted(self, values: dict[str, Any], keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A call's keywords: inputs go to `values`, parameters and what every call can be told are returned."""
+        params: dict[str, Any] = {}
+        special: dict[str, Any] = {}
+        for name, value in keywords.items():
+            param = self.keywords.get(name)
+            if param is not None:
+                if value is not None:  # None: the default
+                    params[param.name] = param.convert(value)
+            elif name in self.rules:
+                if name in values:
+                    raise InvalidType(f"{self.name} got {name} twice: by position and as a keyword")
+                values[name] = value
+            elif name in OPTIONS:
+                special[name] = value
+            else:
+                known = [*self.inputs, *self.params, *(self.form.own if self.form else ()), *OPTIONS]
+                raise InvalidType(f"{self.name} has no argument {name!r}{near(name, known)}")
+        return params, special
+
+    def _check_is_there(self, client: Connection, name: str, array: Array) -> None:
         """Ids of arrays are a daemon's own: another daemon may have another array of the same id."""
         if array._client.closed:
             raise InvalidType(f"{self.name}: {name} is {array!r}, whose client is closed: what stays is gpu.array(name=…)")
@@ -241,38 +138,23 @@ class Plan:
             raise InvalidType(f"{self.name}: {name} is {array!r}, and that is another daemon than this call's: its elements "
                               "are A.numpy()")
 
-    def short_way(self, client: Client) -> Optional[Callable[..., Any]]:
-        """A function for calls with nothing to convert; None for kernels that are not called like that. It returns
-        NotImplemented where there is something."""
-        return self._short(client, _core.caller)
-
-    def short_start(self, client: Client) -> Optional[Callable[..., Any]]:
-        """The same for calls that nobody waits for yet; see `_core.starter`."""
-        if self.starter is None:
-            self.starter = (self._short(client, _core.starter),)
-        return self.starter[0]
-
-    def _short(self, client: Client, make: Callable[..., Callable[..., Any]]) -> Optional[Callable[..., Any]]:
-        if len(self.outputs) != 1 or self.required or not self.inputs:
-            return None
-        numbers = {variable: number for number, variable in enumerate(dict.fromkeys(rule for rule, _ in self.rules.values()))}
-        inputs = [(name, numbers[variable], [dtype.name for dtype in dtypes])
-                  for name, (variable, dtypes) in self.rules.items()]
-        return make(client._core, self.name, inputs, self.outputs[0])
-
-    def _arrays(self, values: dict[str, Any]) -> dict[str, Any]:
+    def _arrays(self, client: Connection, values: dict[str, Any]) -> dict[str, Any]:
+        """The inputs as the client library takes them: mostly as they are."""
         chosen: dict[str, np.dtype[Any]] = {}
         for name, value in values.items():
             if type(value) is not _NDARRAY or not value.flags.c_contiguous:
-                return self._converted(values)
+                return self._converted(client, values)
             variable, dtypes = self.rules[name]
             dtype = value.dtype
             if dtype not in dtypes or chosen.setdefault(variable, dtype) != dtype:
-                return self._converted(values)
+                return self._converted(client, values)
         return values
 
-    def _converted(self, values: dict[str, Any]) -> dict[str, Any]:
+    def _converted(self, client: Connection, values: dict[str, Any]) -> dict[str, Any]:
         """The inputs as C-ordered ndarrays of one dtype for each type variable, and references."""
+        for name, value in values.items():
+            if isinstance(value, Array) and value._client is not client:
+                self._check_is_there(client, name, value)
         plain = {name: _plain(name, value) for name, value in values.items()}
         converted: dict[str, Any] = {}
         for variable in dict.fromkeys(variable for variable, _ in self.rules.values()):
@@ -329,11 +211,11 @@ class Plan:
         for name in here:
             if type(values[name]) is int and plain[name].dtype == np.dtype(object):
                 raise InvalidCall(f"{self.name}: {name} is {shown(values[name])}, which is no 64-bit integer")
-        told = _words([f"{name} is {_told(values[name], plain[name])}" for name in here])
+        told = words([f"{name} is {_told(values[name], plain[name])}" for name in here])
         one = "of one dtype, " if len(names) > 1 else ""
-        takes = _words(sorted(map(str, dtypes)), "or")
+        takes = words(sorted(map(str, dtypes)), "or")
         advice = "" if any(is_no_array(values[name], plain[name]) for name in here) else ": convert with astype"
-        raise InvalidType(f"{self.name} takes {_words(names)} {one}{takes}; {told}{advice}")
+        raise InvalidType(f"{self.name} takes {words(names)} {one}{takes}; {told}{advice}")
 
     def _counts_as(self, value: Any, dtypes: frozenset[np.dtype[Any]]) -> np.dtype[Any]:
         """The array's dtype; float64 (complex128) for integers and bools if the kernel takes none, as in
@@ -382,14 +264,14 @@ class Plan:
             return {output: ("", duration) for output in outputs}
         if isinstance(keep, str):
             if len(outputs) != 1:
-                raise InvalidType(f"{self.name} has the outputs {_words(outputs)}: name them, "
+                raise InvalidType(f"{self.name} has the outputs {words(outputs)}: name them, "
                                   f"keep={{{outputs[0]!r}: {keep!r}}}")
             return {outputs[0]: (text(f"{self.name}: keep", keep), duration)}
         if not isinstance(keep, Mapping):
             raise InvalidType(f"keep is {keep!r}; it must be True, a name, or a dict of outputs and names")
         for output in keep:
             if output not in outputs:
-                raise InvalidType(f"{self.name} has no output {output!r}{_near(output, outputs)}")
+                raise InvalidType(f"{self.name} has no output {output!r}{near(output, outputs)}")
         wanted = "True, or a name as a str"
         return {output: ("" if name is True else text(f"{self.name}: keep of {output}", name, wanted), duration)
                 for output, name in keep.items()}
@@ -400,16 +282,16 @@ class Plan:
         elif isinstance(out, tuple):
             given = {name: array for name, array in zip(outputs, out) if array is not None}
             if len(out) != len(outputs):
-                raise ValueError(f"out has {len(out)} arrays; {self.name} has the outputs {_words(outputs)}")
+                raise ValueError(f"out has {len(out)} arrays; {self.name} has the outputs {words(outputs)}")
         elif len(outputs) == 1:
             given = {outputs[0]: out}
         else:
-            raise InvalidType(f"{self.name} has the outputs {_words(outputs)}: out must be a tuple or a dict of arrays")
+            raise InvalidType(f"{self.name} has the outputs {words(outputs)}: out must be a tuple or a dict of arrays")
         signatures = {output["name"]: output for output in self._infer(call)}
         for name, array in given.items():
             output = signatures.get(name)
             if output is None:
-                raise InvalidType(f"{self.name} has no output {name!r} here{_near(name, list(signatures))}")
+                raise InvalidType(f"{self.name} has no output {name!r} here{near(name, list(signatures))}")
             if output["at_most"]:
                 raise ValueError(f"out={name}: how large it is, the data decide; take the result as it comes")
             check_destination(name if len(outputs) > 1 else "out", array, output["signature"]["dtype"],
@@ -443,7 +325,7 @@ class Plan:
 
     # Results.
 
-    def value(self, client: Client, result: _core.Result, out: Optional[Mapping[str, np.ndarray[Any, Any]]],
+    def value(self, client: Connection, result: _core.Result, out: Optional[Mapping[str, np.ndarray[Any, Any]]],
               keep: Optional[Mapping[str, tuple[str, Optional[float]]]]) -> Any:
         """One output by itself; several as a named tuple."""
         if len(self.outputs) == 1:
@@ -452,108 +334,11 @@ class Plan:
         values = [_output(client, result, name, out, keep) if name in came else None for name in self.outputs]
         return _result(self.name, self.outputs, values, Receipt.of_result(result))
 
-    # Help.
-
-    def signature(self, options: bool = True) -> inspect.Signature:
-        """For inspect, help and completion; without what every call can be told if not `options`."""
-        import inspect
-
-        kinds, own = inspect.Parameter, self.form.own if self.form is not None else {}
-        parameters = [kinds(name, kinds.POSITIONAL_OR_KEYWORD) for name in self.inputs]
-
-        def add(name: str, kind: Any, first: bool = False) -> None:
-            if name in own:
-                default = kinds.empty if own[name].required else own[name].default
-            elif name in self.keywords:
-                # Behind an array that must be there; `arange(10)` has its end first.
-                default = kinds.empty if self.keywords[name].required and not first else self.keywords[name].default
-            else:
-                return  # of another version of the daemon
-            parameters.append(kinds(name, kind, default=default))
-
-        positions = self.form.positions if self.form is not None else ()
-        optional = any(name in self.keywords and not self.keywords[name].required for name in positions[:1])
-        for name in positions:
-            add(name, kinds.POSITIONAL_OR_KEYWORD, optional)
-        hidden = {*positions, *(self.form.hidden if self.form is not None else ())}
-        params = sorted(self.params.values(), key=lambda param: not param.required)
-        for name in (*own, *(param.keyword for param in params)):
-            if name not in hidden:
-                add(name, kinds.KEYWORD_ONLY)
-        for name in OPTIONS if options else ():
-            parameters.append(kinds(name, kinds.KEYWORD_ONLY, default=False if name == "keep" else None))
-        return inspect.Signature(parameters)
-
     def docs(self) -> str:
         """A docstring, from the spec, in lines for a terminal."""
         from .help import docs
 
         return docs(self)
-
-
-class OwnDocs:
-    """A docstring that each instance of a class has of its own; the class keeps the one that it was given."""
-
-    def __init__(self, of_class: Optional[str]) -> None:
-        self._of_class = of_class
-
-    def __get__(self, instance: Any, owner: type) -> Optional[str]:
-        return self._of_class if instance is None else instance.docs()
-
-
-class Kernel(_core.ShortFirst):
-    """A kernel of a client's daemon, to be called: what `gpu.matmul` is.
-
-    Example:
-        >>> help(gpu.matmul)
-        >>> gpu.matmul(a, b)
-    """
-
-    __doc__: Any = OwnDocs(__doc__)
-
-    def __init__(self, client: Client, plan: Plan) -> None:
-        self.client = client
-        self.plan = plan
-        self.name = self.__name__ = self.__qualname__ = plan.name
-        self._short_way = plan.short_way(client)
-
-    def __copy__(self) -> Kernel:
-        return self  # as a function does
-
-    def __deepcopy__(self, memo: Any) -> Kernel:
-        return self
-
-    def __reduce__(self) -> Any:
-        raise TypeError(f"kernel {self.name} is of {self.client!r} and cannot be pickled: pass its name, and connect there")
-
-    def _long_way(self, *inputs: Any, **keywords: Any) -> Any:
-        """What calling it does where there is something to convert or to say; see `_core.ShortFirst`."""
-        return self.plan.prepare(self.client, inputs, keywords).run()
-
-    @property
-    def spec(self) -> Mapping[str, Any]:
-        """The kernel's spec, as the daemon gave it.
-
-        Example:
-            >>> gpu.matmul.spec["summary"]
-            'c = a b, the matrix product'
-        """
-        return self.plan.spec
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        return self.plan.signature()
-
-    def docs(self) -> str:
-        """What help() shows: arrays with dtypes and shapes, parameters, errors, numerics.
-
-        Example:
-            >>> print(gpu.matmul.docs())
-        """
-        return self.plan.docs()
-
-    def __repr__(self) -> str:
-        return f"<kernel {self.name}: {self.plan.spec['summary']}>"
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -571,16 +356,14 @@ def _told(value: Any, plain: Any) -> str:
     return f"{plain.dtype}{' on the daemon' if isinstance(plain, Array) else ''}"
 
 
-def _output(client: Client, result: _core.Result, name: str, out: Optional[Mapping[str, np.ndarray[Any, Any]]],
+def _output(client: Connection, result: _core.Result, name: str, out: Optional[Mapping[str, np.ndarray[Any, Any]]],
             keep: Optional[Mapping[str, tuple[str, Optional[float]]]]) -> Any:
     value = result.take(name)
     if value is None:
         return out[name] if out else None
     if type(value) is tuple:
         if keep is None:  # of a job that was fetched: kept by a name or a lease
-            array = client._described(client._core.describe_array(value[0]), owned=False)
-            array.receipt = Receipt.of_result(result)
-            return array
+            return described(client, client._core.describe_array(value[0]), receipt=Receipt.of_result(result))
         array_name, lease = keep[name]
         array_id, dtype, shape = value
         return Array(client, array_id, dtype, shape, array_name, owned=not array_name and lease is None,

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import atexit
-import weakref
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
 
 from . import _core
-from .arguments import count, is_no_array, number_of_job, path, seconds, shown, text, without_mask
-from .arrays import Array
-from .calls import Kernel, Plan
-from .errors import AlreadyExists, Error, InvalidType, NotFound, UnknownKernel
+from .arguments import count, number_of_job, path, seconds, shown, text
+from .arrays import Array, described, send
+from .errors import Error, InvalidType
 from .jobs import Job, Jobs
+from .kernels import Kernels
 from .numpy_functions import NumPyFunctions
 from .receipt import Receipt
 
@@ -73,7 +69,7 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
                                 seconds("reconnect", reconnect), on_connection))
 
 
-class Client(NumPyFunctions, ClientKernels):
+class Client(Kernels, NumPyFunctions, ClientKernels):
     """A connection to a daemon; made by `connect`. Threads may share it. A context manager that closes it.
 
     Every kernel of the daemon is a method: `gpu.matmul(a, b)`. `help(gpu.matmul)` has its arrays, parameters and
@@ -83,14 +79,6 @@ class Client(NumPyFunctions, ClientKernels):
         >>> with hp.connect() as gpu:
         ...     c = gpu.matmul(a, b)
     """
-
-    def __init__(self, core: _core.Client) -> None:
-        self._core = core
-        self._server = core.server_name  # also of one that is closed
-        self._plans: dict[str, Plan] = {}
-        self._all_known = False
-        self._daemon = ""  # see same_daemon
-        _open.add(self)
 
     # Calls.
 
@@ -203,63 +191,10 @@ class Client(NumPyFunctions, ClientKernels):
         result = self._core.last_result()
         return None if result is None else Receipt.of_result(result)
 
-    # Kernels.
-
-    @property
-    def kernels(self) -> Mapping[str, Kernel]:
-        """All kernels of the daemon, by name.
-
-        Raises:
-            ConnectionError: the daemon does not answer.
-
-        Example:
-            >>> for name, kernel in gpu.kernels.items(): print(name, kernel.spec["summary"])
-        """
-        if not self._all_known:
-            for spec in self._core.kernels():
-                self._plans.setdefault(spec["name"], Plan(spec))
-            self._all_known = True
-        return {name: Kernel(self, plan) for name, plan in sorted(self._plans.items())}
-
-    def _plan(self, name: str) -> Plan:
-        plan = self._plans.get(name)
-        if plan is None:
-            try:
-                plan = Plan(self._core.describe(text("the kernel's name", name)))
-            except NotFound as error:
-                unknown = UnknownKernel(str(error))
-                unknown.code, unknown.violations = error.code, error.violations
-                raise unknown from None
-            self._plans[name] = plan
-        return plan
-
-    if not TYPE_CHECKING:  # to which _kernels.pyi tells the names, so that it finds `gpu.matmull`
-
-        def __getattr__(self, name):
-            if name.startswith("_"):
-                raise AttributeError(f"a client has no {name}")
-            try:
-                kernel = Kernel(self, self._plan(name))
-            except UnknownKernel as error:
-                raise AttributeError(str(error)) from None
-            # Found at once from now on; by reference of a cycle that the collector knows.
-            self.__dict__[name] = kernel
-            return kernel
-
-    def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self._names()})
-
-    def _names(self) -> Iterable[str]:
-        """The kernels' names; where the daemon cannot be asked, of those that were."""
-        try:
-            return self.kernels
-        except (Error, RuntimeError):
-            return list(self._plans)
-
     # Arrays.
 
     def array(self, data: Any = None, name: str = "", lease: Optional[Seconds] = None, replace: bool = False,
-              dtype: Any = None, progress: Any = None, *, _cancellation: Optional[_core.Cancellation] = None) -> Array:
+              dtype: Any = None, progress: Any = None) -> Array:
         """Sends an array to the daemon, where it stays. Without `data`, looks up the array called `name`.
 
         Args:
@@ -283,64 +218,7 @@ class Client(NumPyFunctions, ClientKernels):
         Example:
             >>> A = gpu.array(np.eye(3000), name="A")
         """
-        text("name", name)
-        duration = None if lease is None else seconds("lease", lease)
-        if data is None:
-            if not name:
-                raise InvalidType("array() needs data, or the name of an array that is there")
-            for what, value in (("lease", lease), ("dtype", dtype), ("replace", replace or None)):
-                if value is not None:
-                    raise InvalidType(f"array {name} is there as it is: {what}={value!r} is for data that is sent"
-                                      f"{'; renew(lease) gives it another lease' if what == 'lease' else ''}")
-            described = self._core.describe_array(name)
-            return self._described(described, owned=False)
-        if isinstance(data, Array):
-            raise InvalidType(f"data is {data!r}, which is on a daemon already: another copy is gpu.array(A.numpy())")
-        plain = without_mask("data", data)
-        # A Decimal, or an integer of more than 64 bits, is a number of the dtype that is asked for.
-        if is_no_array(data, plain) and (dtype is None or not hasattr(data, "__float__")):
-            raise InvalidType(f"data is a {type(data).__name__}, which is no array")
-        value = np.asarray(plain, dtype=dtype, order="C")
-        if value.dtype.kind not in "biufc":
-            raise InvalidType(f"data is of dtype {value.dtype}; the arrays of a daemon are of numbers")
-        if value.dtype.char in "gG":
-            raise InvalidType(f"data is of dtype {value.dtype}, which each machine has its own of: take another (astype)")
-        if not value.dtype.isnative:
-            value = value.astype(value.dtype.newbyteorder("="))
-        options, end_progress = _core.Options(), None
-        if progress:
-            from .progress import attach
-
-            end_progress = attach(options, progress, name or "array")
-        try:
-            described = self._core.put(value, name, duration, bool(replace), options.on_upload, _cancellation)
-        except AlreadyExists as error:
-            if "is taken by" in str(error):  # not of a name that a job has been promised
-                error.args = (f"{error}; replace=True frees it for this one",)
-            raise
-        finally:
-            if end_progress is not None:
-                end_progress()
-        return self._described(described, owned=not name and lease is None)
-
-    def same_daemon(self, other: Client) -> bool:
-        """Whether both clients are connected to the same daemon. Asks each daemon once; names do not tell.
-
-        Raises:
-            ConnectionError: a daemon does not answer.
-            RuntimeError: a client is closed.
-
-        Example:
-            >>> gpu.same_daemon(hp.connect())
-            True
-        """
-        for client in (self, other):
-            client._daemon = client._daemon or str(client.info()["generation"])
-        return self._daemon == other._daemon
-
-    def _described(self, described: Mapping[str, Any], owned: bool) -> Array:
-        signature = described["signature"]
-        return Array(self, described["id"], signature["dtype"], tuple(signature["shape"]), described["name"], owned)
+        return send(self, data, name, lease, replace, dtype, progress)
 
     @property
     def arrays(self) -> list[Array]:
@@ -352,7 +230,7 @@ class Client(NumPyFunctions, ClientKernels):
         Example:
             >>> sum(array.nbytes for array in gpu.arrays)
         """
-        return [self._described(one, owned=False) for one in self._core.arrays()["arrays"]]
+        return [described(self, one) for one in self._core.arrays()["arrays"]]
 
     def free(self, array: Any) -> None:
         """Frees an array.
@@ -514,92 +392,11 @@ class Client(NumPyFunctions, ClientKernels):
 
         return watch(self, interval)
 
-    def info(self) -> dict[str, Any]:
-        """Versions, devices, limits and allocation of the daemon, as a dict. Sizes are in bytes, durations in seconds, times
-        in seconds of the Unix clock.
-
-        Raises:
-            ConnectionError: the daemon does not answer.
-
-        Example:
-            >>> gpu.info()["versions"]["hotplate"]
-        """
-        return self._core.info()
-
-    @property
-    def server(self) -> str:
-        """The daemon's name.
-
-        Example:
-            >>> gpu.server
-            'local'
-        """
-        return self._server
-
-    @property
-    def session(self) -> str:
-        """This client's session: 32 hexadecimal digits for `connect(session=…)`.
-
-        Raises:
-            RuntimeError: this client is closed.
-
-        Example:
-            >>> other = hp.connect(session=gpu.session)   # sees the same arrays by name
-        """
-        return self._core.session
-
-    @property
-    def closed(self) -> bool:
-        """Whether `close` was called.
-
-        Example:
-            >>> if gpu.closed:
-            ...     gpu = hp.connect()
-        """
-        return self._core.closed
-
-    def close(self) -> None:
-        """Closes the connection: cancels pending calls of `submit` and `aio`, and frees arrays without a name or a lease.
-
-        A call that another thread waits for completes. A second `close` does nothing.
-
-        Example:
-            >>> gpu.close()   # a `with` block does it by itself
-        """
-        self._core.close()
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def __copy__(self) -> Client:
-        return self  # it is a connection
-
-    def __deepcopy__(self, memo: Any) -> Client:
-        return self
-
-    def __reduce__(self) -> Any:
-        raise TypeError(f"{self!r} is a connection of this process and cannot be pickled: connect where it is needed "
-                        "(hotplate.connect(session=…) sees the same arrays by name)")
-
-    def __repr__(self) -> str:
-        return "<hotplate.Client, closed>" if self.closed else f"<hotplate.Client of {self.server}>"
-
     def _repr_html_(self) -> str:
-        from .html import client_table
+        from .html import daemon_table, table
 
-        return client_table(self)
-
-
-# At exit their threads must not come back to an interpreter that is gone.
-_open: weakref.WeakSet[Client] = weakref.WeakSet()
-
-
-def _close_all() -> None:
-    for client in list(_open):
-        client.close()
-
-
-atexit.register(_close_all)
+        caption = repr(self).strip("<>")
+        try:
+            return daemon_table(self.info(), self.session, caption)
+        except (Error, RuntimeError) as error:  # a daemon that is gone, a client that is closed
+            return table([("state", error)], caption=caption)

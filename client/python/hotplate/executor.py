@@ -9,7 +9,8 @@ from typing import Any, Deque, Optional, Sequence
 
 from .calls import Plan
 from .client import Client, connect
-from .futures import CallFuture, resolve
+from .futures import CallFuture
+from .kernels import resolve
 
 
 class Executor(concurrent.futures.Executor):
@@ -68,8 +69,7 @@ class Executor(concurrent.futures.Executor):
             >>> future = executor.submit(gpu.matmul, a, b)
         """
         plan, inputs, keywords = resolve(self._client, fn, args, kwargs)
-        future = CallFuture()
-        future._client = self._client
+        future = CallFuture(self._client)
         with self._lock:
             if self._shutdown:
                 raise RuntimeError("cannot schedule new futures after shutdown")

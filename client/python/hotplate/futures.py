@@ -2,49 +2,22 @@
 
 from __future__ import annotations
 
-import functools
-import os
 import threading
 import time
-from concurrent.futures import CancelledError, Future
-from concurrent.futures import TimeoutError as FutureTimeoutError
-from concurrent.futures._base import CANCELLED_AND_NOTIFIED, FINISHED, LOGGER, PENDING
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Sequence
+from concurrent.futures import Future, wait
+from typing import TYPE_CHECKING, Any, Optional, Sequence
 
-from .calls import Call, Kernel, Plan
+from .calls import Call, Plan
+from .kernels import Kernels, resolve
 from .receipt import Receipt
 
 if TYPE_CHECKING:
     from . import _core
-    from .client import Client
 
 
 # Seconds after which a wait wakes up: a signal that arrives just before its thread falls asleep, or on another thread,
 # does not wake it, and its handler would wait too.
 LOOK = 1.0
-
-_OVER = (FINISHED, CANCELLED_AND_NOTIFIED)
-
-# Guards the state of all calls' futures, for a few lines at a time, in which no lock is waited for but a waiter's own, and
-# nothing is made that the garbage collector counts: it could run anything. To make and to end one of its own for each would be
-# a good part of what a call in flight takes.
-_lock = threading.RLock()
-
-
-class _Told:
-    """One thread's wait for one future, in the words of concurrent.futures' own waiters."""
-
-    def __init__(self) -> None:
-        self._over = threading.Lock()
-        self._over.acquire()
-
-    def wait(self, seconds: float) -> bool:
-        return self._over.acquire(timeout=max(seconds, 0))
-
-    def add_result(self, future: Future[Any]) -> None:
-        self._over.release()
-
-    add_exception = add_cancelled = add_result
 
 
 class CallFuture(Future):  # type: ignore[type-arg]
@@ -63,43 +36,16 @@ class CallFuture(Future):  # type: ignore[type-arg]
         >>> future.result(timeout=60).s
     """
 
-    # What the standard library's has, of the class, so that making a future touches little. The state is set last.
-    _state: str = PENDING
-    _result: Any = None
-    _exception: Optional[BaseException] = None
-    _callbacks: Optional[list[Callable[[CallFuture], object]]] = None
-    _told: Optional[list[Any]] = None
-    _own_condition: Optional[threading.Condition] = None
-
-    _client: Client  # set by whoever makes one
-    _call: Optional[Call] = None
-    _flight: Optional[_core.InFlight] = None
-    _came: Optional[_core.Result] = None
-    # Of an Executor's: it is one of those that are with the daemon.
-    _counted = False
-
-    if TYPE_CHECKING:  # attributes there, as the standard library declares them
-        _condition: threading.Condition
-        _waiters: list[Any]
-    else:
-        __init__ = object.__init__  # instead of the standard library's
-
-        @property
-        def _condition(self):
-            """This future's own, made when the standard library's `wait` or `as_completed` asks for it, which hold those of
-            all that they wait for, other executors' too, in an order of theirs: of two of them each would hold what the
-            other needs if ours were one. From then on the state changes under both, and this one is taken first."""
-            return self._once("_own_condition", threading.Condition())
-
-        @property
-        def _waiters(self):
-            """Where the standard library's `wait` and `as_completed` put theirs, holding `_condition`."""
-            return self._once("_told", [])
-
-    def _once(self, name: str, made: Any) -> Any:
-        """Its attribute of that name: `made` from the first time on."""
-        with _lock:
-            return self.__dict__.setdefault(name, made)
+    def __init__(self, client: Kernels) -> None:
+        super().__init__()
+        self._client = client
+        self._call: Optional[Call] = None
+        self._flight: Optional[_core.InFlight] = None
+        self._came: Optional[_core.Result] = None
+        # Taken by the thread that settles it: at the call's end, or before that when it is cancelled.
+        self._settled = threading.Lock()
+        # Of an Executor's: it is one of those that are with the daemon.
+        self._counted = False
 
     @property
     def receipt(self) -> Optional[Receipt]:
@@ -134,28 +80,14 @@ class CallFuture(Future):  # type: ignore[type-arg]
             >>> future.cancel()
             True
         """
-        if not self._landed(None, None, None, CANCELLED_AND_NOTIFIED) and self._state is FINISHED:
+        if not super().cancel():
             return False
+        if self._settled.acquire(blocking=False):
+            self.set_running_or_notify_cancel()
         flight = self._flight
         if flight is not None:
             flight.cancel()
         return True
-
-    def cancelled(self) -> bool:
-        """Whether the call was cancelled before its end.
-
-        Example:
-            >>> kept = [future for future in futures if not future.cancelled()]
-        """
-        return self._state is CANCELLED_AND_NOTIFIED
-
-    def done(self) -> bool:
-        """Whether it is over, also by `cancel`.
-
-        Example:
-            >>> sum(future.done() for future in futures)
-        """
-        return self._state in _OVER
 
     def running(self) -> bool:
         """Whether the job runs on a device.
@@ -183,18 +115,11 @@ class CallFuture(Future):  # type: ignore[type-arg]
         Example:
             >>> c = future.result(timeout=60)
         """
-        if self._state is not FINISHED:
-            self._end_within(timeout)
-        error = self._exception
-        if error is not None:
-            try:
-                raise error
-            finally:
-                del error, self  # of which the traceback would make a circle
-        came = self._came
-        if came is not None:
-            self._client._core.remember(came)
-        return self._result
+        self._wait(timeout)
+        value = super().result(0)
+        if self._came is not None:
+            self._client._core.remember(self._came)
+        return value
 
     def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
         """Waits as `result` does and returns the call's error, or None.
@@ -206,46 +131,8 @@ class CallFuture(Future):  # type: ignore[type-arg]
         Example:
             >>> failed = [future for future in futures if future.exception() is not None]
         """
-        if self._state is not FINISHED:
-            self._end_within(timeout)
-        return self._exception
-
-    def add_done_callback(self, fn: Callable[[CallFuture], object]) -> None:
-        """Calls `fn(future)` when the call ends, on the thread of all callbacks; at once if it is over. Errors in `fn` are
-        logged.
-
-        Example:
-            >>> future.add_done_callback(lambda future: print(future.job_id, "is over"))
-        """
-        added = [fn]
-        with _lock:
-            if self._state not in _OVER:
-                if self._callbacks is None:
-                    self._callbacks = added
-                else:
-                    self._callbacks.append(fn)
-                return
-        self._tell(added)
-
-    def _invoke_callbacks(self) -> None:
-        with _lock:
-            callbacks, self._callbacks = self._callbacks, None
-        if callbacks is not None:
-            self._tell(callbacks)
-
-    def _tell(self, callbacks: Iterable[Callable[[CallFuture], object]]) -> None:
-        for callback in callbacks:
-            try:
-                callback(self)
-            except Exception:
-                LOGGER.exception("exception calling callback for %r", self)
-
-    def _end_within(self, timeout: Optional[float]) -> None:
         self._wait(timeout)
-        if self.cancelled():
-            raise CancelledError()
-        if not self.done():
-            raise FutureTimeoutError()
+        return super().exception(0)
 
     def _wait(self, timeout: Optional[float]) -> None:
         """Waits until it is over or time is up. Separate from taking the result: an exception raised here comes from a
@@ -254,72 +141,29 @@ class CallFuture(Future):  # type: ignore[type-arg]
             return
         self._client._core.check_may_wait()
         end = None if timeout is None else time.monotonic() + timeout
-        told = _Told()
         try:
-            with _lock:
-                if self._state in _OVER:
+            while not self.done():
+                left = LOOK if end is None else min(LOOK, end - time.monotonic())
+                if left <= 0:
                     return
-                self._waiters.append(told)
-            while not told.wait(LOOK if end is None else min(LOOK, end - time.monotonic())):
-                if end is not None and time.monotonic() >= end:
-                    with _lock:
-                        self._waiters.remove(told)
-                    return
+                wait([self], left)
         except BaseException:
             self.cancel()
             raise
 
     def _begin(self, plan: Plan, inputs: Sequence[Any], keywords: dict[str, Any]) -> None:
         """Gives a call to the daemon. What is wrong with its arguments becomes its end, as all that it raises."""
-        client = self._client
         try:
-            if not keywords:
-                start = plan.starter[0] if plan.starter is not None else plan.short_start(client)
-                flight = NotImplemented if start is None else start(self._landed, *inputs)
-            if keywords or flight is NotImplemented:
-                self._call = call = plan.prepare(client, inputs, keywords)
-                flight = client._core.run_async(call.kernel, call.inputs, call.options, None, self._ended)
+            self._call = call = plan.prepare(self._client, inputs, keywords)
+            flight = self._client._core.run_async(call.kernel, call.inputs, call.options, None, self._ended)
         except BaseException as error:
             self._ended(None, error)
             if not isinstance(error, Exception):
                 raise
             return
         self._flight = flight
-        # It was settled by another thread meanwhile.
-        if self._came is not None:
-            self._flight = None
-        elif self._state is CANCELLED_AND_NOTIFIED:
+        if self._settled.locked():  # by another thread meanwhile: it is cancelled or over
             flight.cancel()
-
-    def _landed(self, value: Any, came: Optional[_core.Result], error: Optional[BaseException],
-                state: str = FINISHED) -> bool:
-        """Its end, for who waits and for the callbacks. False: it is over already."""
-        with _lock:
-            own = self._own_condition
-            first = own is None and self._settle(value, came, error, state)
-        if own is not None:
-            with own, _lock:
-                first = self._settle(value, came, error, state)
-        if first and self._callbacks is not None:
-            self._invoke_callbacks()
-        return first
-
-    def _settle(self, value: Any, came: Optional[_core.Result], error: Optional[BaseException], state: str) -> bool:
-        if self._state in _OVER:
-            return False
-        if came is not None:
-            self._came, self._flight = came, None
-        self._result, self._exception = value, error
-        self._state = state
-        if self._told is not None:
-            for waiter in self._told:
-                if state is CANCELLED_AND_NOTIFIED:
-                    waiter.add_cancelled(self)
-                elif error is None:
-                    waiter.add_result(self)
-                else:
-                    waiter.add_exception(self)
-        return True
 
     def _ended(self, came: Optional[_core.Result], error: Optional[BaseException]) -> None:
         call, self._call = self._call, None
@@ -332,48 +176,19 @@ class CallFuture(Future):  # type: ignore[type-arg]
                 value = call.finish(came)
         except BaseException as broken:  # not to be lost with this thread
             came, error = None, broken
-        self._landed(value, came, error)
+        if not self._settled.acquire(blocking=False) or not self.set_running_or_notify_cancel():
+            return
+        if came is not None:
+            self._came, self._flight = came, None
+        if error is not None:
+            self.set_exception(error)
+        else:
+            self.set_result(value)
 
 
-def _renew_lock() -> None:
-    global _lock
-    _lock = threading.RLock()  # another thread of the parent's may have held it
-
-
-os.register_at_fork(after_in_child=_renew_lock)
-
-
-def resolve(client: Client, kernel: Any, inputs: Sequence[Any],
-            keywords: dict[str, Any]) -> tuple[Plan, Sequence[Any], dict[str, Any]]:
-    """The plan of what is to be called, and all its arguments.
-
-    Raises:
-        TypeError: it is no kernel: nothing runs Python on the daemon.
-        KeyError: the daemon has no kernel of that name.
-        ValueError: a kernel of another client.
-    """
-    if type(kernel) is Kernel:
-        if kernel.client is not client:
-            raise ValueError(f"{kernel!r} is of {kernel.client!r}, not of {client!r}: take {kernel.name!r}, or that "
-                             "client")
-        return kernel.plan, inputs, keywords
-    if isinstance(kernel, str):
-        return client._plan(kernel), inputs, keywords
-    if isinstance(kernel, functools.partial):
-        return resolve(client, kernel.func, (*kernel.args, *inputs), {**kernel.keywords, **keywords})
-    what = getattr(kernel, "__name__", None) or repr(kernel)
-    raise TypeError(f"{what} is a {type(kernel).__name__}, not a kernel: the daemon runs kernels of its catalogue, no "
-                    "Python code. Pass a kernel (gpu.matmul), its name, or a functools.partial of one; for functions "
-                    "of your own there is concurrent.futures.ThreadPoolExecutor")
-
-
-def submit(client: Client, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:
+def submit(client: Kernels, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:
     """Starts a call."""
-    if type(kernel) is Kernel and kernel.client is client:
-        plan = kernel.plan
-    else:
-        plan, inputs, keywords = resolve(client, kernel, inputs, keywords)
-    future = CallFuture()
-    future._client = client
+    plan, inputs, keywords = resolve(client, kernel, inputs, keywords)
+    future = CallFuture(client)
     future._begin(plan, inputs, keywords)
     return future

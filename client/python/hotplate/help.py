@@ -5,19 +5,20 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any, Mapping
 
-from .calls import OPTIONS, _words
+from .arguments import words
 from .examples import EXAMPLES
 from .flags import in_python
+from .kernel_spec import OPTIONS
 
 if TYPE_CHECKING:
     import inspect
 
-    from .calls import Plan
+    from .kernel_spec import KernelSpec
 
 _WIDTH = 100
 
 
-def docs(plan: Plan) -> str:
+def docs(plan: KernelSpec) -> str:
     """A docstring for a kernel, in lines for a terminal."""
     spec = plan.spec
     variables = {variable["name"]: variable["dtypes"] for variable in spec["type_variables"]}
@@ -26,7 +27,7 @@ def docs(plan: Plan) -> str:
         return in_python(text, plan.params)
 
     def argument(one: Mapping[str, Any]) -> str:
-        dtypes = _words(variables.get(one["type"], [one["type"]]), "or")
+        dtypes = words(variables.get(one["type"], [one["type"]]), "or")
         letter = f"{one['type']}: " if one["type"] in variables else ""
         told = f": {spoken(one['docs'])}" if one["docs"] else ""
         return f"    {one['name']} ({letter}{dtypes}; [{one['shape']}]){told}"
@@ -47,7 +48,7 @@ def docs(plan: Plan) -> str:
     return "\n".join([*map(_fold, lines), *_example(plan, own)])
 
 
-def _parameter(plan: Plan, name: str, spoken: Any) -> str:
+def _parameter(plan: KernelSpec, name: str, spoken: Any) -> str:
     own = plan.form.own.get(name) if plan.form is not None else None
     if own is None:
         return f"    {spoken(plan.keywords[name].describe())}"
@@ -55,7 +56,7 @@ def _parameter(plan: Plan, name: str, spoken: Any) -> str:
     return f"    {name} ({own.kind}{default}): {own.docs}"
 
 
-def _example(plan: Plan, own: inspect.Signature) -> list[str]:
+def _example(plan: KernelSpec, own: inspect.Signature) -> list[str]:
     """One that was run; of a kernel that this package does not know, how it is called."""
     known = EXAMPLES.get(plan.name)
     if known is not None:

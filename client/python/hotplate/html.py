@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import time
 from html import escape
-from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence
-
-if TYPE_CHECKING:
-    from .arrays import Array
-    from .client import Client
-    from .telemetry import Device, Sample
+from typing import Any, Iterable, Mapping, Optional, Sequence
 
 # A receipt's durations, in the order in which they pass.
 _PHASES = (("queue_ns", "queue"), ("load_ns", "read files"), ("host_to_device_ns", "host to device"),
@@ -70,18 +65,12 @@ def receipt_table(receipt: Mapping[str, Any]) -> str:
     return table(rows, caption=f"{receipt.get('kernel', 'job')} on {where}, job {receipt.get('job_id', '?')}")
 
 
-def devices_table(devices: Iterable[Device]) -> str:
+def devices_table(devices: Iterable[Mapping[str, Any]]) -> str:
     """Devices, a row each."""
-    rows = [(device.id, device.name, size(device.memory_bytes),
-             device.compute_capability or device.instruction_set or "", device.mode or "", device.lost or "healthy")
+    rows = [(device["id"], device["name"], size(device["memory_bytes"]),
+             device["compute_capability"] or device["instruction_set"] or "", device["mode"] or "", device["lost"] or "healthy")
             for device in devices]
     return table(rows, ("device", "name", "memory", "capability", "mode", "state"))
-
-
-def array_table(array: Array) -> str:
-    """An array that stays on a daemon."""
-    rows = [("name", array.name or "–"), ("dtype", array._dtype), ("shape", list(array.shape)), ("id", array.id)]
-    return table(rows, caption=f"hotplate.Array on {array._client.server}")
 
 
 def clock(seconds: Optional[float]) -> str:
@@ -89,15 +78,8 @@ def clock(seconds: Optional[float]) -> str:
     return "–" if seconds is None else time.strftime("%H:%M:%S", time.localtime(seconds))
 
 
-def client_table(client: Client) -> str:
-    """A client and its daemon. Asks the daemon; of one that does not answer only what is known here."""
-    from .errors import Error
-
-    caption = repr(client).strip("<>")
-    try:
-        info, session = client.info(), client.session
-    except (Error, RuntimeError) as error:  # a daemon that is gone, a client that is closed
-        return table([("state", error)], caption=caption)
+def daemon_table(info: Mapping[str, Any], session: str, caption: str) -> str:
+    """A client's daemon: where it is, what it has, when it ends."""
     allocation = info.get("allocation") or {}
     left = None if allocation.get("end_time") is None else allocation["end_time"] - info["now"]
     told = [("node", info["node"]), ("state", info["state"].lower()),
@@ -139,7 +121,7 @@ def _took(job: Mapping[str, Any], name: str) -> str:
     return "–" if took is None else duration(took)
 
 
-def sample_table(sample: Sample) -> str:
+def sample_table(sample: Mapping[str, Any]) -> str:
     """A sample: a row for each device, and the daemon's jobs and arrays above."""
     def share(value: Optional[float]) -> str:
         return "–" if value is None else f"{value:.0%}"

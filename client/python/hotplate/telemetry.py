@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Callable, Deque, Iterator, List, Mapping,
 
 from . import _core
 from .arguments import seconds
+from .connection import Connection
 from .errors import InvalidCall
 from .futures import LOOK
 
 if TYPE_CHECKING:
     from .arguments import Seconds
-    from .client import Client
 
 # Number of samples kept; further ones replace the oldest: a slow reader misses samples.
 _KEPT_SAMPLES = 8
@@ -126,7 +126,7 @@ class Devices(List[Device]):
         return devices_table(self)
 
 
-def devices(client: Client) -> Devices:
+def devices(client: Connection) -> Devices:
     """The current state of a daemon's devices."""
     return Devices(Device(device) for device in client._core.info()["devices"])
 
@@ -139,7 +139,7 @@ class Watch:
         tell: called, on that thread, whenever there is a new sample or the stream is over.
     """
 
-    def __init__(self, client: Client, interval: Seconds, tell: Optional[Callable[[], None]] = None) -> None:
+    def __init__(self, client: Connection, interval: Seconds, tell: Optional[Callable[[], None]] = None) -> None:
         self._interval = checked_interval(interval)
         self._core = client._core
         self._process = os.getpid()
@@ -224,12 +224,12 @@ def checked_interval(interval: Seconds) -> float:
     return between
 
 
-def watch(client: Client, interval: Seconds) -> Iterator[Sample]:
+def watch(client: Connection, interval: Seconds) -> Iterator[Sample]:
     """What `Client.telemetry` returns."""
     return _samples(client, checked_interval(interval))
 
 
-def _samples(client: Client, interval: Seconds) -> Iterator[Sample]:
+def _samples(client: Connection, interval: Seconds) -> Iterator[Sample]:
     source = Watch(client, interval)
     try:
         while not source.over():

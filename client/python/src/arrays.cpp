@@ -126,19 +126,6 @@ client::ArrayView HeldBuffers::View(py::handle array) {
   return ToView(*dtype, buffer);
 }
 
-std::optional<client::ArrayView> HeldBuffers::ViewOfNdarray(PyObject* object) {
-  Py_buffer buffer;
-  if (reinterpret_cast<PyObject*>(Py_TYPE(object)) != Numpy::Instance().ndarray.ptr()) return std::nullopt;
-  if (PyObject_GetBuffer(object, &buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) != 0) {
-    PyErr_Clear();
-    return std::nullopt;
-  }
-  buffers_.push_back(buffer);
-  const std::optional<DType> dtype = ToDType(buffer);
-  if (!dtype) return std::nullopt;
-  return ToView(*dtype, buffer);
-}
-
 std::span<std::byte> HeldBuffers::Writable(py::handle array) {
   Py_buffer buffer;
   if (PyObject_GetBuffer(array.ptr(), &buffer, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) != 0) {

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,8 +23,6 @@ class HeldBuffers {
 
   // TypeError, ValueError: not an array in C order with a dtype of the protocol.
   client::ArrayView View(pybind11::handle array);
-  // Of a C-contiguous ndarray; nothing, and no exception, of anything else.
-  std::optional<client::ArrayView> ViewOfNdarray(PyObject* object);
   // Of an array that may be written to.
   std::span<std::byte> Writable(pybind11::handle array);
   // A dict of names and arrays, ArrayRefs and PathRefs.

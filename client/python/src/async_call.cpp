@@ -1,6 +1,5 @@
 #include "client/python/src/async_call.h"
 
-#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -12,13 +11,8 @@ namespace hotplate::python {
 
 namespace py = pybind11;
 
-AsyncCall::AsyncCall(const client::Cancellation& cancellation, const py::object& done, std::string output)
-    : cancellation_(cancellation), done_(done), output_(std::move(output)) {}
-
-const std::shared_ptr<Callbacks>& AsyncCall::callbacks() {
-  if (!callbacks_) callbacks_ = std::make_shared<Callbacks>(cancellation_);
-  return callbacks_;
-}
+AsyncCall::AsyncCall(const client::Cancellation& cancellation, const py::object& done)
+    : cancellation_(cancellation), callbacks_(std::make_shared<Callbacks>(cancellation)), done_(done) {}
 
 void AsyncCall::Note(const v1::JobUpdate& update) {
   const std::scoped_lock lock(mutex_);
@@ -44,25 +38,19 @@ void AsyncCall::Finish() {
   const py::object done = std::exchange(done_, py::object());
   const absl::StatusOr<std::shared_ptr<client::JobResult>> end = std::move(end_);
   try {
-    py::object output = py::none(), came = py::none(), error = py::none();
+    py::object came = py::none(), error = py::none();
     try {
-      if (callbacks_ && callbacks_->raised()) {
+      if (callbacks_->raised()) {
         error = callbacks_->Exception();
       } else if (!end.ok()) {
         error = ToException(end.status());
       } else {
-        auto result = std::make_unique<Result>(*end);
-        if (!output_.empty()) output = result->Take(output_);
-        came = py::cast(std::move(result));
+        came = py::cast(std::make_unique<Result>(*end));
       }
     } catch (const std::exception& raised) {
       error = AsRaised(raised).value();  // it ends all the same
     }
-    PyObject* const arguments[] = {output.ptr(), came.ptr(), error.ptr()};
-    const std::size_t left_out = output_.empty() ? 1 : 0;
-    const auto nothing = py::reinterpret_steal<py::object>(
-        PyObject_Vectorcall(done.ptr(), arguments + left_out, std::size(arguments) - left_out, nullptr));
-    if (!nothing) throw py::error_already_set();
+    done(came, error);
   } catch (py::error_already_set& error) {
     // Nobody is there to be told.
     error.discard_as_unraisable("the end of a call of hotplate");

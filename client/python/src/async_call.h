@@ -23,21 +23,19 @@ namespace hotplate::python {
 
 class AsyncCall {
  public:
-  // With an `output` that is what `done` gets first.
-  AsyncCall(const client::Cancellation& cancellation, const pybind11::object& done, std::string output = "");
+  AsyncCall(const client::Cancellation& cancellation, const pybind11::object& done);
   AsyncCall(const AsyncCall&) = delete;
   AsyncCall& operator=(const AsyncCall&) = delete;
 
   HeldBuffers& held() { return held_; }
   const client::Cancellation& cancellation() const { return cancellation_; }
-  // Made when they are asked for: most calls have none.
-  const std::shared_ptr<Callbacks>& callbacks();
+  const std::shared_ptr<Callbacks>& callbacks() const { return callbacks_; }
 
   // Without the GIL, on the library's thread.
   void Note(const v1::JobUpdate& update);
   void Land(absl::StatusOr<client::JobResult> result);
-  // With the GIL, once, after Land: calls done([output or None,] Result or None, exception or None). After it nothing
-  // of Python's is left here.
+  // With the GIL, once, after Land: calls done(Result or None, exception or None). After it nothing of Python's is
+  // left here.
   void Finish();
 
   // For Python.
@@ -48,9 +46,8 @@ class AsyncCall {
  private:
   HeldBuffers held_;
   client::Cancellation cancellation_;
-  std::shared_ptr<Callbacks> callbacks_;
+  const std::shared_ptr<Callbacks> callbacks_;
   pybind11::object done_;
-  const std::string output_;
   // From Land to Finish.
   absl::StatusOr<std::shared_ptr<client::JobResult>> end_;
 

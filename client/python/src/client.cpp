@@ -154,7 +154,7 @@ std::unique_ptr<Result> PyClient::Run(const std::string& kernel, const py::dict&
   auto converted = waiting->held.Inputs(inputs);
   client::JobOptions job = ToJobOptions(options, waiting->held, waiting->callbacks);
   if (!client::HaveUploads(converted))
-    return Remembered(RunJob(*this, kernel, converted, job, waiting->stop, waiting->callbacks.get()));
+    return Remembered(RunJob(*this, kernel, converted, std::move(job), waiting->stop, waiting->callbacks.get()));
   const auto left_by = [kept = job.keep](const client::JobResult& result) { return LeftBy(kept, result); };
   auto run = [kernel, converted = std::move(converted), job = std::move(job)](
                  client::Client& client, const client::Cancellation* stop, const Signals& signals) mutable {
@@ -162,13 +162,6 @@ std::unique_ptr<Result> PyClient::Run(const std::string& kernel, const py::dict&
     return client.Run(kernel, converted, job, stop);
   };
   return Remembered(Leavable(*this, waiting, cancellation != nullptr, std::move(run), left_by));
-}
-
-py::object PyClient::RunOne(const std::string& kernel, const std::map<std::string, client::Input>& inputs,
-                            const std::string& output) const {
-  client::JobOptions job;
-  job.meanwhile = [this] { last_.FreeBefore(); };
-  return Remembered(RunJob(*this, kernel, inputs, std::move(job), client::Cancellation(), nullptr))->Take(output);
 }
 
 std::unique_ptr<Result> PyClient::Remembered(absl::StatusOr<client::JobResult> result) const {
@@ -205,12 +198,6 @@ std::shared_ptr<AsyncCall> PyClient::RunAsync(const std::string& kernel, const p
   const auto call = std::make_shared<AsyncCall>(OrNew(cancellation), done);
   auto converted = call->held().Inputs(inputs);
   client::JobOptions job = ToJobOptions(options, call->held(), call->callbacks());
-  Launch(kernel, std::move(converted), std::move(job), call);
-  return call;
-}
-
-void PyClient::Launch(const std::string& kernel, std::map<std::string, client::Input> inputs, client::JobOptions job,
-                      const std::shared_ptr<AsyncCall>& call) const {
   Errand::LetGo();
   const auto client = Get();
   job.on_update = [call, on_update = std::move(job.on_update)](const v1::JobUpdate& update) {
@@ -227,7 +214,8 @@ void PyClient::Launch(const std::string& kernel, std::map<std::string, client::I
   constexpr std::size_t kSmall = std::size_t{1} << 14;
   std::optional<py::gil_scoped_release> released;
   if (call->held().bytes() > kSmall) released.emplace();
-  client->RunAsync(kernel, std::move(inputs), std::move(job), ended, &call->cancellation());
+  client->RunAsync(kernel, std::move(converted), std::move(job), ended, &call->cancellation());
+  return call;
 }
 
 std::string PyClient::Submit(const std::string& kernel, const py::dict& inputs, const Options& options,

@@ -57,9 +57,6 @@ class PyClient {
   // RuntimeError if waiting for a call in flight would never end: after a fork, and on the delivering thread.
   void CheckMayWait() const;
 
-  // Runs a kernel with one output and returns that. The inputs' memory is held by the caller; none of it is uploaded.
-  pybind11::object RunOne(const std::string& kernel, const std::map<std::string, client::Input>& inputs,
-                          const std::string& output) const;
   // Of the last call on this thread that ended well; none: null.
   std::unique_ptr<Result> Last() const;
   void Remember(const Result& result) const { last_.Set(result.shared()); }
@@ -68,9 +65,6 @@ class PyClient {
                               const client::Cancellation* cancellation) const;
   std::shared_ptr<AsyncCall> RunAsync(const std::string& kernel, const pybind11::dict& inputs, const Options& options,
                                       const client::Cancellation* cancellation, const pybind11::object& done) const;
-  // Starts what `call` holds the inputs of. With the GIL; keeps it for a small call.
-  void Launch(const std::string& kernel, std::map<std::string, client::Input> inputs, client::JobOptions job,
-              const std::shared_ptr<AsyncCall>& call) const;
   std::string Submit(const std::string& kernel, const pybind11::dict& inputs, const Options& options,
                      const client::Cancellation* cancellation) const;
   pybind11::dict Check(const std::string& kernel, const pybind11::dict& inputs, const Options& options) const;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/lib/wait.h"
 #include "client/python/src/interrupt.h"
 
 namespace hotplate::python {
@@ -65,7 +66,7 @@ void Deliveries::TellAll(State& state) {
   std::vector<std::shared_ptr<AsyncCall>> ended;
   std::unique_lock lock(state.mutex);
   while (true) {
-    state.wake.wait(lock, [&state] { return state.closing || !state.ended.empty(); });
+    client::Wait(state.wake, lock, [&state] { return state.closing || !state.ended.empty(); });
     if (state.ended.empty()) return;
     std::swap(ended, state.ended);
     state.telling = true;

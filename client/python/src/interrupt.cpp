@@ -13,6 +13,8 @@
 #include <system_error>
 #include <thread>
 
+#include "client/lib/wait.h"
+
 namespace hotplate::python {
 
 namespace py = pybind11;
@@ -178,7 +180,7 @@ void Errand::CallBack(const std::function<void()>& callback) {
   if (state.left) return;
   state.to_call = &callback;
   state.news.notify_all();
-  state.news.wait(lock, [&state] { return state.to_call == nullptr; });
+  client::Wait(state.news, lock, [&state] { return state.to_call == nullptr; });
   if (const std::exception_ptr thrown = std::exchange(state.thrown_by_call, nullptr)) std::rethrow_exception(thrown);
 }
 

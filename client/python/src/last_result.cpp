@@ -10,7 +10,7 @@ namespace {
 
 struct Entry {
   std::uint64_t client;
-  std::shared_ptr<client::JobResult> result, before;
+  std::shared_ptr<client::JobResult> result;
 };
 
 // The most recent last. No Python objects: it is destroyed with its thread, without the GIL.
@@ -32,18 +32,12 @@ void LastResult::Set(std::shared_ptr<client::JobResult> result) const {
   constexpr std::size_t kClients = 4;
   std::vector<Entry>& entries = OfThisThread();
   if (!entries.empty() && entries.back().client == client_) {
-    entries.back().before = std::exchange(entries.back().result, std::move(result));
+    entries.back().result = std::move(result);
     return;
   }
   std::erase_if(entries, [this](const Entry& entry) { return entry.client == client_; });
   if (entries.size() == kClients) entries.erase(entries.begin());
-  entries.push_back({client_, std::move(result), nullptr});
-}
-
-void LastResult::FreeBefore() const {
-  for (Entry& entry : OfThisThread()) {
-    if (entry.client == client_) entry.before = nullptr;
-  }
+  entries.push_back({client_, std::move(result)});
 }
 
 std::shared_ptr<client::JobResult> LastResult::Get() const {

@@ -13,11 +13,7 @@ class LastResult {
   LastResult();
 
   // Of the calling thread; null where there is none. A thread remembers a few clients, and drops the longest unused.
-  // What it remembered before stays until FreeBefore, or until the next Set: to free a result is a part of what a small
-  // call takes.
   void Set(std::shared_ptr<client::JobResult> result) const;
-  // Without the GIL or with it.
-  void FreeBefore() const;
   std::shared_ptr<client::JobResult> Get() const;
 
  private:

@@ -4,7 +4,6 @@
 #include "absl/synchronization/mutex.h"
 #include "client/python/src/arrays.h"
 #include "client/python/src/async_call.h"
-#include "client/python/src/caller.h"
 #include "client/python/src/client.h"
 #include "client/python/src/options.h"
 
@@ -18,5 +17,4 @@ PYBIND11_MODULE(_core, module) {
   hotplate::python::BindOptions(module);
   hotplate::python::BindAsyncCall(module);
   hotplate::python::BindClient(module);
-  hotplate::python::BindCaller(module);
 }

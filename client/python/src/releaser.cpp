@@ -3,6 +3,7 @@
 #include <chrono>
 #include <system_error>
 
+#include "client/lib/wait.h"
 #include "client/python/src/interrupt.h"
 
 namespace hotplate::python {
@@ -53,7 +54,7 @@ void Releaser::Begin() {
 void Releaser::Work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return closing_ || !to_free_.empty(); });
+    client::Wait(wake_, lock, [this] { return closing_ || !to_free_.empty(); });
     if (to_free_.empty()) break;
     const std::string id = std::move(to_free_.front());
     to_free_.pop_front();

@@ -1,0 +1,126 @@
+"""A connection to a daemon: what arrays, calls and streams of a client hold on to."""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from typing import Any, TypeVar
+
+from . import _core
+
+Self = TypeVar("Self", bound="Connection")
+
+
+class Connection:
+    """A connection to a daemon; every hotplate.Client is one. A context manager that closes it.
+
+    Example:
+        >>> with hp.connect() as gpu:
+        ...     print(gpu.server, gpu.info()["state"])
+    """
+
+    def __init__(self, core: _core.Client) -> None:
+        self._core = core
+        self._server = core.server_name  # also of one that is closed
+        self._generation = ""  # see same_daemon
+        _open.add(self)
+
+    @property
+    def server(self) -> str:
+        """The daemon's name.
+
+        Example:
+            >>> gpu.server
+            'local'
+        """
+        return self._server
+
+    @property
+    def session(self) -> str:
+        """This client's session: 32 hexadecimal digits for `connect(session=…)`.
+
+        Raises:
+            RuntimeError: this client is closed.
+
+        Example:
+            >>> other = hp.connect(session=gpu.session)   # sees the same arrays by name
+        """
+        return self._core.session
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called.
+
+        Example:
+            >>> if gpu.closed:
+            ...     gpu = hp.connect()
+        """
+        return self._core.closed
+
+    def close(self) -> None:
+        """Closes the connection: cancels pending calls of `submit` and `aio`, and frees arrays without a name or a lease.
+
+        A call that another thread waits for completes. A second `close` does nothing.
+
+        Example:
+            >>> gpu.close()   # a `with` block does it by itself
+        """
+        self._core.close()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __copy__(self: Self) -> Self:
+        return self  # it is a connection
+
+    def __deepcopy__(self: Self, memo: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"{self!r} is a connection of this process and cannot be pickled: connect where it is needed "
+                        "(hotplate.connect(session=…) sees the same arrays by name)")
+
+    def __repr__(self) -> str:
+        return "<hotplate.Client, closed>" if self.closed else f"<hotplate.Client of {self.server}>"
+
+    def info(self) -> dict[str, Any]:
+        """Versions, devices, limits and allocation of the daemon, as a dict. Sizes are in bytes, durations in seconds, times
+        in seconds of the Unix clock.
+
+        Raises:
+            ConnectionError: the daemon does not answer.
+
+        Example:
+            >>> gpu.info()["versions"]["hotplate"]
+        """
+        return self._core.info()
+
+    def same_daemon(self, other: Connection) -> bool:
+        """Whether both clients are connected to the same daemon. Asks each daemon once; names do not tell.
+
+        Raises:
+            ConnectionError: a daemon does not answer.
+            RuntimeError: a client is closed.
+
+        Example:
+            >>> gpu.same_daemon(hp.connect())
+            True
+        """
+        for client in (self, other):
+            client._generation = client._generation or str(client.info()["generation"])
+        return self._generation == other._generation
+
+
+# At exit their threads must not come back to an interpreter that is gone.
+_open: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for client in list(_open):
+        client.close()
+
+
+atexit.register(_close_all)

@@ -1,0 +1,167 @@
+"""The kernels of a daemon, by name and as methods."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence
+
+from . import _core
+from .arguments import text
+from .calls import Plan
+from .connection import Connection
+from .errors import Error, NotFound, UnknownKernel
+
+if TYPE_CHECKING:
+    import inspect
+
+
+class OwnDocs:
+    """A docstring that each instance of a class has of its own; the class keeps the one that it was given."""
+
+    def __init__(self, of_class: Optional[str]) -> None:
+        self._of_class = of_class
+
+    def __get__(self, instance: Any, owner: type) -> Optional[str]:
+        return self._of_class if instance is None else instance.docs()
+
+
+class Kernel:
+    """A kernel of a client's daemon, to be called: what `gpu.matmul` is.
+
+    Example:
+        >>> help(gpu.matmul)
+        >>> gpu.matmul(a, b)
+    """
+
+    __doc__: Any = OwnDocs(__doc__)
+
+    def __init__(self, client: Connection, plan: Plan) -> None:
+        self.client = client
+        self.plan = plan
+        self.name = self.__name__ = self.__qualname__ = plan.name
+
+    def __copy__(self) -> Kernel:
+        return self  # as a function does
+
+    def __deepcopy__(self, memo: Any) -> Kernel:
+        return self
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"kernel {self.name} is of {self.client!r} and cannot be pickled: pass its name, and connect there")
+
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        return self.plan.prepare(self.client, inputs, keywords).run()
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """The kernel's spec, as the daemon gave it.
+
+        Example:
+            >>> gpu.matmul.spec["summary"]
+            'c = a b, the matrix product'
+        """
+        return self.plan.spec
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return self.plan.signature()
+
+    def docs(self) -> str:
+        """What help() shows: arrays with dtypes and shapes, parameters, errors, numerics.
+
+        Example:
+            >>> print(gpu.matmul.docs())
+        """
+        return self.plan.docs()
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}: {self.plan.spec['summary']}>"
+
+
+class Kernels(Connection):
+    """A connection whose daemon's kernels are methods.
+
+    Example:
+        >>> gpu.matmul(a, b)
+        >>> sorted(gpu.kernels)
+    """
+
+    def __init__(self, core: _core.Client) -> None:
+        super().__init__(core)
+        self._plans: dict[str, Plan] = {}
+        self._all_known = False
+
+    @property
+    def kernels(self) -> Mapping[str, Kernel]:
+        """All kernels of the daemon, by name.
+
+        Raises:
+            ConnectionError: the daemon does not answer.
+
+        Example:
+            >>> for name, kernel in gpu.kernels.items(): print(name, kernel.spec["summary"])
+        """
+        if not self._all_known:
+            for spec in self._core.kernels():
+                self._plans.setdefault(spec["name"], Plan(spec))
+            self._all_known = True
+        return {name: Kernel(self, plan) for name, plan in sorted(self._plans.items())}
+
+    def _plan(self, name: str) -> Plan:
+        plan = self._plans.get(name)
+        if plan is None:
+            try:
+                plan = Plan(self._core.describe(text("the kernel's name", name)))
+            except NotFound as error:
+                unknown = UnknownKernel(str(error))
+                unknown.code, unknown.violations = error.code, error.violations
+                raise unknown from None
+            self._plans[name] = plan
+        return plan
+
+    if not TYPE_CHECKING:  # to which _kernels.pyi tells the names, so that it finds `gpu.matmull`
+
+        def __getattr__(self, name):
+            if name.startswith("_"):
+                raise AttributeError(f"a client has no {name}")
+            try:
+                kernel = Kernel(self, self._plan(name))
+            except UnknownKernel as error:
+                raise AttributeError(str(error)) from None
+            # Found at once from now on; by reference of a cycle that the collector knows.
+            self.__dict__[name] = kernel
+            return kernel
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._names()})
+
+    def _names(self) -> Iterable[str]:
+        """The kernels' names; where the daemon cannot be asked, of those that were."""
+        try:
+            return self.kernels
+        except (Error, RuntimeError):
+            return list(self._plans)
+
+
+def resolve(client: Kernels, kernel: Any, inputs: Sequence[Any],
+            keywords: dict[str, Any]) -> tuple[Plan, Sequence[Any], dict[str, Any]]:
+    """The plan of what is to be called, and all its arguments.
+
+    Raises:
+        TypeError: it is no kernel: nothing runs Python on the daemon.
+        KeyError: the daemon has no kernel of that name.
+        ValueError: a kernel of another client.
+    """
+    if type(kernel) is Kernel:
+        if kernel.client is not client:
+            raise ValueError(f"{kernel!r} is of {kernel.client!r}, not of {client!r}: take {kernel.name!r}, or that "
+                             "client")
+        return kernel.plan, inputs, keywords
+    if isinstance(kernel, str):
+        return client._plan(kernel), inputs, keywords
+    if isinstance(kernel, functools.partial):
+        return resolve(client, kernel.func, (*kernel.args, *inputs), {**kernel.keywords, **keywords})
+    what = getattr(kernel, "__name__", None) or repr(kernel)
+    raise TypeError(f"{what} is a {type(kernel).__name__}, not a kernel: the daemon runs kernels of its catalogue, no "
+                    "Python code. Pass a kernel (gpu.matmul), its name, or a functools.partial of one; for functions "
+                    "of your own there is concurrent.futures.ThreadPoolExecutor")
