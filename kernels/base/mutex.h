@@ -47,6 +47,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
     mutex_.Lock();
     held_ = true;
   }
+  bool held() const { return held_; }
 
  private:
   Mutex& mutex_;

@@ -47,12 +47,12 @@ void RunCall::Read() {
 void RunCall::OnReadDone(bool ok) {
   request_.TakeBack();
   if (!ok) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     reads_done_ = true;
     return CloseIfDone(lock);
   }
   if (absl::Status status = Parse(bytes_, *request_); !status.ok()) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     return CloseWhenSent(lock, status);
   }
   bytes_.Clear();
@@ -66,12 +66,12 @@ void RunCall::GoThroughRequest() {
   while (next_start_ < request_->start_size()) {
     const int until = std::min(next_start_ + kStartsTogether, request_->start_size());
     {
-      const std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (closed_ || !HasRoomLocked()) return;
       held_ = until - next_start_ > 1;
     }
     for (; next_start_ < until; ++next_start_) BeginJob(request_->start(next_start_));
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (std::exchange(held_, false)) Advance(lock);
   }
   for (std::uint64_t tag : request_->cancel()) CancelTag(tag);
@@ -81,12 +81,12 @@ void RunCall::GoThroughRequest() {
 }
 
 std::optional<core::SteadyTime> RunCall::IdleSince() {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return IsIdleLocked() ? std::optional(idle_since_) : std::nullopt;
 }
 
 bool RunCall::EndIfIdle() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!IsIdleLocked()) return false;
   GiveUp(lock, absl::UnavailableError("the stream had no job and made room for another one; open a new one"));
   return true;
@@ -129,7 +129,7 @@ void RunCall::BeginJob(const v1::RunJobsRequest::Start& start) {
 
 absl::Status RunCall::Reserve(std::uint64_t tag, const v1::JobSpec& spec) {
   if (absl::Status status = context_.AcceptsJobs(); !status.ok()) return status;
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto [active, fresh] = active_.try_emplace(tag);
   if (!fresh)
     return InvalidField("tag", "tag " + std::to_string(tag) + " belongs to a job of this stream that has not ended");
@@ -151,7 +151,7 @@ void RunCall::StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_
   if (!id.ok()) return Drop(tag, id.status());
   bool cancel = false, gone = false;
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     gone = closed_;
     if (const auto active = active_.find(tag); active != active_.end()) {
       active->second.id = *id;
@@ -165,18 +165,18 @@ void RunCall::StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_
 
 void RunCall::Drop(std::uint64_t tag, const absl::Status& status) {
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     active_.erase(tag);
   }
   Refuse(tag, status);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   CloseIfDone(lock);
 }
 
 void RunCall::CancelTag(std::uint64_t tag) {
   core::JobId id;
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto active = active_.find(tag);
     if (active == active_.end()) return;  // it has ended meanwhile
     active->second.cancel_requested = true;
@@ -195,7 +195,7 @@ std::string RunCall::EndedLocked(std::uint64_t tag) {
   return kernel;
 }
 
-void RunCall::CloseIfDone(std::unique_lock<std::mutex>& lock) {
+void RunCall::CloseIfDone(MutexLock& lock) {
   if (reads_done_ && active_.empty()) CloseWhenSent(lock, absl::OkStatus());
 }
 

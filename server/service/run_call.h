@@ -36,7 +36,7 @@ class RunCall final
   };
 
   void Read();
-  std::string EndedLocked(std::uint64_t tag) override;
+  std::string EndedLocked(std::uint64_t tag) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void OnRoom() override { GoThroughRequest(); }
 
@@ -45,7 +45,7 @@ class RunCall final
   // thread, which has other streams to serve: for some milliseconds of each request, and the rest is queued.
   void GoThroughRequest();
   // A job that is just coming is sent again by whoever sent it, to another stream.
-  bool IsIdleLocked() const { return !ClosingLocked() && active_.empty(); }
+  bool IsIdleLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !ClosingLocked() && active_.empty(); }
   void BeginJob(const v1::RunJobsRequest::Start& start);
   // Finds tags of request_ that occur twice: whether the first job has ended by the second must not matter.
   void FindRepeatedTags();
@@ -56,7 +56,7 @@ class RunCall final
   absl::Status Reserve(std::uint64_t tag, const v1::JobSpec& spec);
   void Drop(std::uint64_t tag, const absl::Status& status);
   void CancelTag(std::uint64_t tag);
-  void CloseIfDone(std::unique_lock<std::mutex>& lock);
+  void CloseIfDone(MutexLock& lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const core::Principal who_;
   grpc::ByteBuffer bytes_;  // as it was read; lent with request_
@@ -65,10 +65,10 @@ class RunCall final
   std::vector<int> repeated_;                        // which of its starts, in order
   std::chrono::steady_clock::time_point run_until_;  // when none of its jobs may run on this thread any more
   absl::Status request_size_;  // not OK for a request that is too large: each of its jobs is refused with it
-  // Guarded by mutex_.
-  std::map<std::uint64_t, Active> active_;
-  bool reads_done_ = false;
-  core::SteadyTime idle_since_ = std::chrono::steady_clock::now();  // while active_ is empty
+  std::map<std::uint64_t, Active> active_ ABSL_GUARDED_BY(mutex_);
+  bool reads_done_ ABSL_GUARDED_BY(mutex_) = false;
+  // While active_ is empty.
+  core::SteadyTime idle_since_ ABSL_GUARDED_BY(mutex_) = std::chrono::steady_clock::now();
 };
 
 }  // namespace hotplate::server

@@ -3,10 +3,10 @@
 #include <grpcpp/alarm.h>
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "kernels/base/mutex.h"
 #include "kernels/base/status.h"
 #include "server/service/refusal.h"
 #include "server/service/unary.h"
@@ -31,14 +31,14 @@ class TelemetryStream final : public TelemetryReactor {
   }
 
   void OnWriteDone(bool ok) override {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     writing_ = false;
     if (!ok) Stop();
     FinishIfIdle(lock);
   }
 
   void OnCancel() override {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     Stop();
     FinishIfIdle(lock);
   }
@@ -47,7 +47,7 @@ class TelemetryStream final : public TelemetryReactor {
 
  private:
   void Tick(bool ok) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     alarm_set_ = false;
     if (!ok) stopped_ = true;
     if (stopped_) return FinishIfIdle(lock);
@@ -56,11 +56,11 @@ class TelemetryStream final : public TelemetryReactor {
     // A new one each time: this function may be running as the old one's.
     alarm_ = std::make_unique<grpc::Alarm>();
     alarm_->Set(std::chrono::system_clock::now() + interval_, [this](bool fired) { Tick(fired); });
-    lock.unlock();
+    lock.Unlock();
     if (!write) return;
     const core::TelemetrySample newest = context_.telemetry().Newest();
     if (std::exchange(written_, newest.time) == newest.time) {
-      lock.lock();
+      lock.Lock();
       writing_ = false;
       return FinishIfIdle(lock);
     }
@@ -70,14 +70,15 @@ class TelemetryStream final : public TelemetryReactor {
     StartWrite(&response_);
   }
 
-  void Stop() {
+  void Stop() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     stopped_ = true;
     if (alarm_set_) alarm_->Cancel();
   }
 
-  void FinishIfIdle(std::unique_lock<std::mutex>& lock) {
+  // Releases the lock if it finishes, which the analysis cannot follow.
+  void FinishIfIdle(MutexLock& lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     if (!stopped_ || writing_ || alarm_set_ || std::exchange(finished_, true)) return;
-    lock.unlock();
+    lock.Unlock();
     Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
   }
 
@@ -88,10 +89,12 @@ class TelemetryStream final : public TelemetryReactor {
   v1::WatchTelemetryResponse response_;
   std::optional<core::WallTime> written_;
 
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::unique_ptr<grpc::Alarm> alarm_;
-  bool alarm_set_ = false, writing_ = false, stopped_ = false, finished_ = false;
+  Mutex mutex_;
+  std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
+  bool alarm_set_ ABSL_GUARDED_BY(mutex_) = false;
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 absl::StatusOr<TelemetryReactor*> Open(const ServiceContext& context, grpc::CallbackServerContext* call,

@@ -9,10 +9,10 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "kernels/base/mutex.h"
 #include "server/service/context.h"
 #include "server/service/outbox.h"
 #include "server/service/reused_message.h"
@@ -33,7 +33,7 @@ class UpdateStream : public Reactor,
 
   void OnChange(const core::JobId& id, std::uint64_t tag, const core::StateChange& event,
                 const std::shared_ptr<const core::JobEnd>& end) final {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) return;
     if (end) {
       outbox_.AddEnd(tag, id, EndedLocked(tag), event.sequence, end);
@@ -45,29 +45,29 @@ class UpdateStream : public Reactor,
   bool WantsStatesBeforeEnd() const final { return states_before_end_ == Outbox::StatesBeforeEnd::kSent; }
 
   void OnProgress(const core::JobId& id, std::uint64_t tag, double fraction) final {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!closed_) outbox_.AddProgress(tag, id, fraction);
   }
 
   void OnNotice(const std::string& text, std::optional<double> seconds_left) final {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!closed_) outbox_.AddNotice(text, seconds_left);
   }
 
   // The engine has no more to say for now: all updates of a tiny job go into one message.
   void OnFlush() final {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     Advance(lock);
   }
 
   bool HasUnsent() final {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return !closed_ && (writing_ || !outbox_.empty());
   }
 
   void OnWriteDone(bool ok) final {
     response_.TakeBack();
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     writing_ = false;
     if (!ok || broken_) return Break(lock);
     if (!outbox_.empty()) context_.engine().NoteUse();  // there is more, and a client that takes it
@@ -75,12 +75,12 @@ class UpdateStream : public Reactor,
     if (resume) starved_ = false;
     Advance(lock);
     if (!resume) return;
-    if (lock.owns_lock()) lock.unlock();
+    if (lock.held()) lock.Unlock();
     OnRoom();
   }
 
   void OnCancel() final {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     Break(lock);
   }
 
@@ -100,21 +100,22 @@ class UpdateStream : public Reactor,
         ticket_(std::move(ticket)) {}
 
   // Called under the lock when a job ends: forgets it, and returns its kernel's name.
-  virtual std::string EndedLocked(std::uint64_t tag) = 0;
+  virtual std::string EndedLocked(std::uint64_t tag) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
   // Closes an unneeded stream, and makes room for another at once. Releases the lock.
-  void GiveUp(std::unique_lock<std::mutex>& lock, const absl::Status& status) {
+  void GiveUp(MutexLock& lock, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
+      ABSL_NO_THREAD_SAFETY_ANALYSIS {
     std::optional<StreamTicket> ticket = std::move(ticket_);
     ticket_.reset();
     CloseWhenSent(lock, status);
-    if (lock.owns_lock()) lock.unlock();  // before the ticket goes
+    if (lock.held()) lock.Unlock();  // before the ticket goes
   }
 
   // Called without the lock, once after HasRoomLocked said no.
   virtual void OnRoom() {}
 
   // False while the client takes less than it is sent: make no more updates then, until OnRoom. Under the lock.
-  bool HasRoomLocked() {
+  bool HasRoomLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     // Something is on its way then, or will be, and when it is gone OnWriteDone looks again.
     starved_ = outbox_.overfull();
     return !starved_;
@@ -123,33 +124,33 @@ class UpdateStream : public Reactor,
   std::shared_ptr<core::JobObserver> observer() { return this->shared_from_this(); }
 
   void Refuse(std::uint64_t tag, const absl::Status& status) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) return;
     outbox_.AddRefusal(tag, status);
     Advance(lock);
   }
 
   // Finishes with `status` when all that is in the outbox has been sent.
-  void CloseWhenSent(std::unique_lock<std::mutex>& lock, const absl::Status& status) {
+  void CloseWhenSent(MutexLock& lock, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!close_) close_ = status;
     Advance(lock);
   }
 
   // Finish was called, or will be once pending writes are sent.
-  bool ClosingLocked() const { return closed_ || close_.has_value(); }
+  bool ClosingLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || close_.has_value(); }
 
   // The same from EndedLocked: the end that is being added is the last update.
-  void CloseAfterEndLocked() {
+  void CloseAfterEndLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!close_) close_ = absl::OkStatus();
   }
 
-  // Lets gRPC do the next thing, if there is one to do now; releases the lock if so.
-  void Advance(std::unique_lock<std::mutex>& lock) {
+  // Lets gRPC do the next thing, if there is one to do now; releases the lock if so, which the analysis cannot follow.
+  void Advance(MutexLock& lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     if (closed_ || writing_ || held_) return;
     if (!outbox_.empty()) {
       writing_ = true;
       const Outbox::Batch batch = outbox_.Take();
-      lock.unlock();
+      lock.Unlock();
       Response& response = response_.Renew();
       if (!std::exchange(told_generation_, true)) response.set_generation(context_.generation());
       batch.FillInto(*response.mutable_updates(), context_.facts());
@@ -157,35 +158,35 @@ class UpdateStream : public Reactor,
     } else if (close_ && outbox_.empty()) {
       closed_ = true;
       const absl::Status status = *close_;
-      lock.unlock();
+      lock.Unlock();
       this->Finish(wire::ToGrpc(status));
     }
   }
 
   const ServiceContext& context_;
-  std::mutex mutex_;
-  bool closed_ = false;  // Finish was called, or will be once the write is back; guarded by mutex_
-  bool held_ = false;    // nothing is to be written now: more is about to come; guarded by mutex_
+  Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;  // Finish was called, or will be once the write is back
+  bool held_ ABSL_GUARDED_BY(mutex_) = false;    // nothing is to be written now: more is about to come
 
  private:
-  void Break(std::unique_lock<std::mutex>& lock) {
+  void Break(MutexLock& lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     broken_ = true;
     const bool owed = !std::exchange(closed_, true) || finish_after_write_;
     const bool finish = owed && !writing_;
     finish_after_write_ = owed && writing_;
-    lock.unlock();
+    lock.Unlock();
     context_.engine().Unsubscribe(observer(), core::Engine::OnDisconnect::kCancelAfterGrace);
     if (finish) this->Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
   }
 
   const Outbox::StatesBeforeEnd states_before_end_;
-  // Guarded by mutex_, except response_ and told_generation_, which belong to the thread that set writing_.
-  Outbox outbox_;
-  bool writing_ = false;
-  bool starved_ = false;
-  bool broken_ = false;
-  bool finish_after_write_ = false;
-  std::optional<absl::Status> close_;
+  Outbox outbox_ ABSL_GUARDED_BY(mutex_);
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool starved_ ABSL_GUARDED_BY(mutex_) = false;
+  bool broken_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finish_after_write_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<absl::Status> close_ ABSL_GUARDED_BY(mutex_);
+  // These two belong to the thread that set writing_.
   ReusedMessage<Response> response_;
   bool told_generation_ = false;
 

@@ -23,14 +23,14 @@ WatchReactor* WatchStream::Start(const ServiceContext& context, grpc::CallbackSe
   stream->Begin();
   const std::uint64_t from = std::max<std::uint64_t>(request.from_sequence(), 1);
   if (absl::Status status = context.engine().Watch(*who, id, from, stream, 0); !status.ok()) {
-    std::unique_lock lock(stream->mutex_);
+    MutexLock lock(stream->mutex_);
     stream->CloseWhenSent(lock, status);
     return stream.get();
   }
   // A job that ended before `from_sequence` has nothing more to tell.
   const absl::StatusOr<core::JobSnapshot> now = context.engine().Get(*who, id);
   if (!now.ok() || now->end) {
-    std::unique_lock lock(stream->mutex_);
+    MutexLock lock(stream->mutex_);
     stream->CloseWhenSent(lock, absl::OkStatus());
   }
   return stream.get();

@@ -15,7 +15,7 @@ class WatchStream final : public UpdateStream<grpc::ServerWriteReactor<v1::Watch
   WatchStream(const ServiceContext& context, StreamTicket ticket, std::string kernel);
 
  private:
-  std::string EndedLocked(std::uint64_t tag) override;
+  std::string EndedLocked(std::uint64_t tag) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string kernel_;
 };

@@ -20,9 +20,11 @@ bool IsChunked(const Job& job) { return job.spec().cancel_class() == CancelClass
 }  // namespace
 
 void Drain::Begin(nanoseconds timeout, const std::string& reason) {
-  MutexLock lock(mutex_);
+  {
+    MutexLock lock(mutex_);
+    end_ = std::chrono::steady_clock::now() + timeout;
+  }
   parts_.jobs.Refuse(reason);
-  end_ = std::chrono::steady_clock::now() + timeout;
 }
 
 void Drain::Shorten(nanoseconds timeout) {
