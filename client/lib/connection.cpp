@@ -76,6 +76,7 @@ Connection::Connection(FoundRecord found, ConnectOptions options, std::shared_pt
       catalogue_(v1::Catalogue::NewStub(channel_)),
       arrays_(v1::Arrays::NewStub(channel_)),
       jobs_(v1::Jobs::NewStub(channel_)),
+      programs_(v1::Programs::NewStub(channel_)),
       telemetry_(v1::Telemetry::NewStub(channel_)),
       server_(v1::Server::NewStub(channel_)),
       generic_(std::make_unique<grpc::GenericStub>(channel_)) {}

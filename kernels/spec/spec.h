@@ -173,6 +173,8 @@ class KernelSpecBuilder {
   // call.outputs; also their dtypes where a choice that determines one names none ("auto"). The symbolic shapes then
   // only document.
   KernelSpecBuilder& Shapes(std::function<absl::Status(BoundCall&)> shapes);
+  // It is done for its effects: a program. Without this a spec without outputs is wrong.
+  KernelSpecBuilder& NoOutputs();
 
   // Once. INVALID_ARGUMENT, with the kernel's name and the first thing that is wrong, if the spec contradicts itself:
   // an unknown symbol, a default outside its bounds.
@@ -180,6 +182,7 @@ class KernelSpecBuilder {
 
  private:
   KernelSpec spec_;
+  bool no_outputs_ = false;
 };
 
 // The kernels by name. Immutable once built.

@@ -133,6 +133,11 @@ KernelSpecBuilder& KernelSpecBuilder::Shapes(std::function<absl::Status(BoundCal
   return *this;
 }
 
+KernelSpecBuilder& KernelSpecBuilder::NoOutputs() {
+  no_outputs_ = true;
+  return *this;
+}
+
 absl::StatusOr<KernelSpec> KernelSpecBuilder::Build() {
   Proof proof(spec_.name_);
   proof.Require(IsLowerSnake(spec_.name_), "its name is not lower_snake");
@@ -141,7 +146,7 @@ absl::StatusOr<KernelSpec> KernelSpecBuilder::Build() {
   RequireNames(proof, spec_.inputs_, "input", IsLowerSnake);
   RequireNames(proof, spec_.outputs_, "output", IsLowerSnake);
   RequireNames(proof, spec_.type_variables_, "type variable", IsIdentifier);
-  proof.Require(!spec_.outputs_.empty(), "it has no output");
+  proof.Require(no_outputs_ || !spec_.outputs_.empty(), "it has no output");
   proof.Require(spec_.cancel_class_ != CancelClass::kChunked || spec_.cancel_bound_ms_ > 0,
                 "its bound for cancelling is not positive");
 

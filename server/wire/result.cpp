@@ -95,6 +95,14 @@ void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::
   out.set_precision(PrecisionName(receipt.precision));
   out.set_deterministic(receipt.deterministic);
   if (receipt.seed) out.set_seed(*receipt.seed);
+  if (receipt.process) {
+    v1::ProcessUse& process = *out.mutable_process();
+    if (receipt.process->exit_code) process.set_exit_code(*receipt.process->exit_code);
+    if (receipt.process->signal) process.set_signal(*receipt.process->signal);
+    process.set_user_ns(Count(receipt.process->user));
+    process.set_system_ns(Count(receipt.process->system));
+    process.set_peak_bytes(receipt.process->peak_bytes);
+  }
   *out.mutable_versions() = facts.versions;
 }
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
+#include "server/core/run/outside_work.h"
 
 namespace hotplate::core {
 namespace {
@@ -32,7 +33,8 @@ Binder::Binder(const Catalog& catalog, ArrayStore& arrays, const std::vector<std
 
 absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request, Data data,
                                       const std::vector<std::string>& lost) const {
-  const absl::StatusOr<const KernelSpec*> spec = catalog_.Find(request.kernel);
+  const absl::StatusOr<const KernelSpec*> spec =
+      request.work != nullptr ? &request.work->spec() : catalog_.Find(request.kernel);
   if (!spec.ok()) return spec.status();
 
   std::vector<FieldViolation> violations;
@@ -211,7 +213,7 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
       absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", info.id, " is lost: ", lost[i]);
       continue;
     }
-    const absl::StatusOr<MemoryPlan> plan = device.Plan(job.call);
+    const absl::StatusOr<MemoryPlan> plan = request.work != nullptr ? MemoryPlan() : device.Plan(job.call);
     if (!plan.ok()) {
       if (const absl::Status offered = device.Offers(name); offered.ok()) {
         absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", plan.status().message());

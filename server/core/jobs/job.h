@@ -48,6 +48,7 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   JobId id;  // the sequence in decimal
   Principal owner;
   std::shared_ptr<Session> session;
+  std::shared_ptr<OutsideWork> work;  // null: a kernel's job
   BoundJob bound;           // when the job has ended, all but its kernel and parameters is gone
   std::string request_key;  // JobTable::RequestKey of its request id; empty without one
   std::uint64_t payload_hash = 0;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/core/run/outside_work.h"
+
 namespace hotplate::core {
 namespace {
 
@@ -55,7 +57,10 @@ std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, Bo
   job->tiny = IsTiny(bound);
   job->keeps_request = !job->request_key.empty() && !request.forget_when_delivered;
   job->promised = job->keeps_request || !request.attached || request.on_disconnect == DisconnectPolicy::kDetach;
-  if (job->promised) job->promised_bytes = MostInlineBytes(bound, inline_bytes);
+  job->work = request.work;
+  if (job->promised) {
+    job->promised_bytes = job->work != nullptr ? job->work->most_kept_bytes() : MostInlineBytes(bound, inline_bytes);
+  }
   job->bound = std::move(bound);
 
   job->priority = request.priority;

@@ -6,9 +6,26 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/quantity.h"
 #include "server/core/run/outputs.h"
+#include "server/core/run/outside_work.h"
 #include "server/core/run/receipt.h"
 
 namespace hotplate::core {
+namespace {
+
+RunResult RunOutside(Job& job, const DeviceInfo& device) {
+  using Kind = OutsideEnd::Kind;
+  OutsideEnd end = job.work->Run(device, job.control);
+  RunResult result;
+  result.kind = end.kind == Kind::kCompleted   ? RunResult::Kind::kCompleted
+                : end.kind == Kind::kCancelled ? RunResult::Kind::kCancelled
+                                               : RunResult::Kind::kFailed;
+  result.error = std::move(end.error);
+  result.report.kernel_ns = static_cast<std::uint64_t>(end.ran.count());
+  result.process = end.use;
+  return result;
+}
+
+}  // namespace
 
 Lanes::Lanes(Parts parts, std::uint64_t inline_bytes) : parts_(parts), inline_bytes_(inline_bytes) {
   for (const KernelSpec& spec : parts_.catalog.specs()) spec_hashes_.emplace(&spec, spec.Hash());
@@ -79,8 +96,11 @@ void Lanes::Run(const Scheduler::Begun& begun) {
   Job& job = static_cast<Job&>(*begun.entry);
   const std::shared_ptr<Job> kept = job.shared_from_this();
   parts_.jobs.Started(job, parts_.devices[seat.device()].info().id, begun.time);
-  RunResult result = seat.runner->Run(job, spec_hashes_.at(job.kernel), *job.NeedOf(seat.device()),
-                                      [&](const Task& task) { return seat.lane->Run(task, job.control); });
+  RunResult result =
+      job.work != nullptr
+          ? RunOutside(job, parts_.devices[seat.device()].info())
+          : seat.runner->Run(job, spec_hashes_.at(job.kernel), *job.NeedOf(seat.device()),
+                             [&](const Task& task) { return seat.lane->Run(task, job.control); });
   Finish(seat, job, begun, std::move(result));
 }
 

@@ -41,6 +41,7 @@ JobReceipt MakeReceipt(const Job& job, const DeviceNeed& need, const DeviceInfo&
   receipt.precision = call.precision;
   receipt.deterministic = call.deterministic;
   receipt.seed = SeedOf(call);
+  receipt.process = result.process;
   return receipt;
 }
 

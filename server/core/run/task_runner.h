@@ -18,6 +18,7 @@ struct RunResult {
   Report report;                        // as far as it got
   std::vector<JobOutputValue> outputs;  // with data, not yet arrays; kCompleted only
   std::optional<nanoseconds> load;      // reading inputs that came by path, and writing outputs that go by path
+  std::optional<ProcessUse> process;    // of work outside
 };
 
 class TaskRunner {
