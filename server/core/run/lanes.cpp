@@ -13,12 +13,18 @@ namespace hotplate::core {
 namespace {
 
 RunResult RunOutside(Job& job, const DeviceInfo& device) {
-  using Kind = OutsideEnd::Kind;
   OutsideEnd end = job.work->Run(device, job.control);
   RunResult result;
-  result.kind = end.kind == Kind::kCompleted   ? RunResult::Kind::kCompleted
-                : end.kind == Kind::kCancelled ? RunResult::Kind::kCancelled
-                                               : RunResult::Kind::kFailed;
+  switch (end.kind) {
+    case OutsideEnd::Kind::kCompleted:
+      result.kind = RunResult::Kind::kCompleted;
+      break;
+    case OutsideEnd::Kind::kCancelled:
+      result.kind = RunResult::Kind::kCancelled;
+      break;
+    case OutsideEnd::Kind::kFailed:
+      result.kind = RunResult::Kind::kFailed;
+  }
   result.error = std::move(end.error);
   result.report.kernel_ns = static_cast<std::uint64_t>(end.ran.count());
   result.process = end.use;
