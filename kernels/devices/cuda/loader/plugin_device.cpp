@@ -5,12 +5,12 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/base/mutex.h"
 #include "kernels/devices/cuda/loader/installed_driver.h"
 
 namespace hotplate {
@@ -106,7 +106,7 @@ class OpenDevice {
   // Asked for a hundred times a second while jobs wait, by the thread that sees to their time limits; the driver may
   // take long to answer.
   std::uint64_t FreeBytes() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
     const std::uint64_t changes = changes_.load();
     if (now >= asked_again_ || changes != asked_changes_) {
@@ -123,10 +123,10 @@ class OpenDevice {
   const std::shared_ptr<PluginLibrary> library_;
   hotplate_cuda_device* const device_;
   std::atomic<std::uint64_t> changes_{0};
-  std::mutex mutex_;
-  // The rest is guarded by mutex_.
-  std::uint64_t free_bytes_ = 0, asked_changes_ = 0;
-  std::chrono::steady_clock::time_point asked_again_;  // when the answer is old
+  Mutex mutex_;
+  std::uint64_t free_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t asked_changes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::chrono::steady_clock::time_point asked_again_ ABSL_GUARDED_BY(mutex_);  // when the answer is old
 };
 
 class PluginLane : public Lane {
