@@ -1,7 +1,7 @@
 // A mutex that Clang's thread-safety analysis knows (tests/layers/thread_safety_test.py), with its lock and its
 // condition variable. It is std::mutex beneath: ThreadSanitizer sees it, which it does not with the locks of an
 // uninstrumented library. Waits are loops around CondVar::Wait, since the analysis does not look into a predicate.
-// Every layer may include this file: it is headers alone, absl's too.
+// Every layer may include this file, but for what nvcc compiles: nothing needs to be linked for it.
 #pragma once
 
 #include <pthread.h>

@@ -14,7 +14,7 @@ Who may include whom, innermost first:
   client/lib      kernels/array, proto/codec, absl, protobuf, gRPC, libcrypto (which gRPC brings)
   client/cli      client/lib, kernels/array and /base, proto/codec, absl, protobuf, any library
   client/python   client/lib, kernels/array, absl, protobuf, pybind11
-kernels/base/mutex.h is headers alone, absl's too, and may be included everywhere but in what nvcc compiles.
+Every layer may include kernels/base/mutex.h, for which nothing needs to be linked.
 The daemon and the command alone run programs. Tests may include anything. Preprocessor questions about CUDA are asked in kernels/devices/cuda only: elsewhere a missing back-end
 means zero devices (__CUDACC__ and __CUDA_ARCH__ are allowed: they are how one functor is compiled for both sides).
 """
