@@ -50,7 +50,7 @@ std::string ValueJson(DType dtype, std::span<const std::byte> elements) {
   return std::isfinite(value) ? ElementText(dtype, elements, 0) : JsonNumber(value);
 }
 
-// Of a DeviceFit or an ArrayMemory.
+// For a DeviceFit or an ArrayMemory.
 template <typename Message>
 std::string RoomText(const Message& room) {
   return BytesText(room.bytes_needed()) + " needed, " + BytesText(room.bytes_free()) + " free of " +

@@ -98,7 +98,7 @@ class KernelSpec:
         self.form = FORMS.get(self.name)
         self.required = [param for param in self.params.values() if param.required]
         variables = {variable["name"]: variable["dtypes"] for variable in spec["type_variables"]}
-        # Of each input: its type variable, and the dtypes that may be had.
+        # For each input its type variable, and the dtypes that it may have.
         self.rules: dict[str, tuple[str, frozenset[np.dtype[Any]]]] = {}
         # The inputs that may be bfloat16, which NumPy has not: of arrays that the daemon holds.
         self.bfloat16: set[str] = set()

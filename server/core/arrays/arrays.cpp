@@ -60,7 +60,7 @@ class ArrayStore::Impl {
   std::function<bool(std::uint64_t bytes)> reclaim;  // empty: nobody can
 
   mutable Mutex mutex;
-  // What the entries hold is guarded by the mutex too.
+  // The mutex guards the content of the entries too.
   std::map<std::uint64_t, std::shared_ptr<Entry>> arrays ABSL_GUARDED_BY(mutex);
   std::map<Name, std::uint64_t> names ABSL_GUARDED_BY(mutex);  // 0: held for an array that is being made
   // Arrays that are being written to take, when they are whole, a name that `names` has for another until then.
@@ -158,7 +158,7 @@ class ArrayStore::Impl {
     return nullptr;
   }
 
-  // Those that are to take the name, and that nobody writes: their uploads were cut off, or are about to begin.
+  // Arrays waiting for the name without a writer: their uploads were cut off, or are about to begin.
   std::vector<std::uint64_t> Unwritten(const Name& name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::vector<std::uint64_t> unwritten;
     for (auto at = successors.lower_bound({name, 0}); at != successors.end() && at->first == name; ++at) {
@@ -237,7 +237,7 @@ class ArrayStore::Impl {
                                                  "; free that one or choose another name"));
   }
 
-  // What stands in the way of a new array; `replaced` gets the number of the array that has the name, if it may go.
+  // An error if the name is taken. Sets `replaced` to the number of the array that has it, if that may be replaced.
   absl::Status CheckName(const Principal& owner, const std::string& name, bool replace, std::uint64_t& replaced) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     if (name.empty()) return absl::OkStatus();
@@ -293,7 +293,7 @@ class ArrayStore::Impl {
   }
 };
 
-// Of one stream at a time; must not outlive the store.
+// For one stream at a time; must not outlive the store.
 class ArrayStore::Impl::Filling final : public ArrayStore::Writer {
  public:
   Filling(Impl& store, std::shared_ptr<Entry> entry)

@@ -113,7 +113,7 @@ class DeviceExecutor {
   // AllocateAtOnce takes little time. AllocateWithRoom, called with uploading_ held, does everything possible.
   Outcome AllocateAtOnce(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
   Outcome AllocateWithRoom(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
-  // What could be had without taking from resident arrays.
+  // The bytes available without taking from resident arrays.
   std::uint64_t UnclaimedBytes() const;
   // Notes an allocation or a free: the pool may be shrunk again when the device is idle.
   void Touch();
