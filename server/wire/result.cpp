@@ -72,6 +72,7 @@ void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::
   if (receipt.compile) out.set_compile_ns(Count(*receipt.compile));
   if (receipt.kernel) out.set_kernel_ns(Count(*receipt.kernel));
   if (receipt.device_to_host) out.set_device_to_host_ns(Count(*receipt.device_to_host));
+  if (receipt.store) out.set_store_ns(Count(*receipt.store));
   if (receipt.compile_cache_hit) out.set_compile_cache_hit(*receipt.compile_cache_hit);
   out.set_cold(receipt.cold);
   out.set_device(receipt.device);
