@@ -150,6 +150,7 @@ void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out) {
     ToProto(report.call.outputs[i], *output.mutable_signature());
   }
   out.set_refusal(report.refusal);
+  if (report.known) out.set_known_job_id(report.known->value());
   for (const core::CheckReport::Fit& fit : report.devices) {
     v1::DeviceFit& one = *out.add_devices();
     one.set_device(fit.device);
