@@ -4,8 +4,10 @@
 #include <cmath>
 #include <functional>
 
+#include "client/cli/catalogue/catalogue.h"
 #include "client/cli/jobs/elements.h"
 #include "client/cli/jobs/receipt.h"
+#include "client/cli/terminal/console.h"
 #include "client/cli/terminal/format.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
@@ -27,6 +29,15 @@ std::string ParamsText(const v1::Job& job) {
   for (const auto& [name, value] : job.params()) params.push_back(name + " = " + Text(value));
   std::sort(params.begin(), params.end());  // the map has no order of its own
   return Join(params, ", ");
+}
+
+int LongestKernelName() {
+  static const int longest = [] {
+    int columns = 0;
+    for (const v1::KernelSpec& kernel : EmbeddedKernels()) columns = std::max(columns, DisplayWidth(kernel.name()));
+    return columns;
+  }();
+  return longest;
 }
 
 std::string KernelTime(const v1::Job& job) {
@@ -140,7 +151,7 @@ std::string JobTable(const std::vector<v1::Job>& jobs, const JobTableStyle& styl
   if (style.wide) heads.insert(heads.end(), {"PRIORITY", "DETACHED", "PARAMETERS"});
   Table table(heads);
   if (labels) table.MayBeCut(7);
-  table.MayBeCut(labels ? 8 : 7).MayBeCut(1);  // a job is known by its kernel
+  table.MayBeCut(labels ? 8 : 7).MayBeCut(1, LongestKernelName());  // a job is known by its kernel
   for (const v1::Job& job : jobs) {
     std::vector<std::string> row = {job.id(),
                                     job.kernel(),
