@@ -9,7 +9,7 @@
 namespace hotplate::random {
 namespace {
 
-// For the seed: one is drawn when the job is accepted.
+// The seed of a call without one, until a seed is drawn when the job is accepted. Nobody can give it.
 constexpr std::int64_t kFresh = -1;
 
 // Exact in a float64, as which JSON readers parse a number.
@@ -76,8 +76,9 @@ KernelSpecBuilder Spec() {
       .Param({.name = "seed",
               .type = ParamType::kInt,
               .default_value = kFresh,
-              .minimum = kFresh,
-              .docs = "seed of the sequence; -1: a fresh seed for each job, shown in its receipt"})
+              .default_text = "a fresh one",
+              .minimum = 0,
+              .docs = "seed of the sequence; the receipt shows it"})
       .Param(Limit("low", "smallest integer (with integers)"))
       .Param(Limit("high", "one more than the largest integer (with integers)"))
       .Output("out", "dtype", "..., n")
