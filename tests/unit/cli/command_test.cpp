@@ -176,6 +176,7 @@ TEST_F(CommandTest, UsageErrors) {
                                              {"show"},
                                              {"watch", "1", "2"},
                                              {"jobs", "--limit", "0"},
+                                             {"jobs", "--since", "0s"},
                                              {"up"},
                                              {"up", "--local", "--name", "../x"},
                                              {"up", "--local", "--", "--name", "x"},
