@@ -96,7 +96,7 @@ def test_eye_sends_nothing(gpu):
     ("dot(2.0, V)", ValueError, "dot: a is a number; a dot product is of arrays with axes"),
     ("dot(M, M[np.newaxis].swapaxes(1, 2))", ValueError, "gpu.matmul(a, b) for the products of one with one"),
     ("dot(V, W)", ValueError, "inner sizes differ: a is [5], b is [4]"),
-    ("matmul(1.0, V)", ValueError, "a is a number, [], neither matrix nor vector"),
+    ("matmul(1.0, V)", ValueError, "a is a scalar, []; it must be a matrix or a vector"),
 ])
 def test_what_is_refused_says_why(gpu, call, kind, says):
     with pytest.raises(kind) as refused:

@@ -35,15 +35,16 @@ absl::Status Shapes(BoundCall& call) {
   }
   for (const char* name : {"low", "high"}) {
     if (!integers && call.Int(name) != 0) {
-      return RefusedParam(call, name, "it is for --distribution integers, and distribution is " + distribution);
+      return RefusedParam(call, name, "it applies only with --distribution integers; distribution is " + distribution);
     }
   }
   if (integers && high <= low) {
     return RefusedParam(call, "high", "it must be above low, which is " + std::to_string(low));
   }
   constexpr std::int64_t kEnd = std::int64_t{1} << 31;  // of int32
-  if (dtype == DType::kInt32 && low < -kEnd) return RefusedParam(call, "low", "int32 begins at -2147483648");
-  if (dtype == DType::kInt32 && high > kEnd) return RefusedParam(call, "high", "int32 ends before 2147483648");
+  if (dtype == DType::kInt32 && low < -kEnd) return RefusedParam(call, "low", "the smallest int32 is -2147483648");
+  if (dtype == DType::kInt32 && high > kEnd)
+    return RefusedParam(call, "high", "the largest int32 is 2147483647, so high may be at most 2147483648");
   for (std::size_t i = 0; i < call.params.size(); ++i) {
     if (call.spec->params()[i].name == "seed" && call.params[i] == ParamValue(kFresh)) call.params[i] = DrawnSeed();
   }
