@@ -13,7 +13,7 @@
 namespace hotplate::server {
 namespace {
 
-// What jobs may use of the machine: what the system allows, and of that what Slurm gave.
+// The part of the machine that jobs may use: the system's limits, and within them Slurm's share.
 struct Share {
   int allowed_threads = 1, threads = 1;
   std::uint64_t allowed_bytes = 0, bytes = 0;

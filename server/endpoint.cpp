@@ -90,7 +90,7 @@ absl::Status PointAt(const std::string& link, const std::string& target) {
   return status;
 }
 
-// Who has a lock, by what is written in it.
+// The holder of a lock, as the lock file names it.
 struct Holder {
   std::string pid = "unknown";
   Tenancy tenancy;

@@ -29,6 +29,8 @@ struct ParamSpec {
   std::string name;
   ParamType type = ParamType::kFloat;
   std::optional<ParamValue> default_value = {};  // none: must be given
+  // "a fresh one": the default in words, if its value only marks it. Such a value may be one that callers cannot give.
+  std::string default_text = {};
   // Inclusive. Floats are always finite: NaN and infinities are refused.
   std::optional<double> minimum = {};
   std::optional<double> maximum = {};

@@ -49,7 +49,8 @@ void RequireParam(Proof& proof, const ParamSpec& param) {
   }
   proof.Require(!param.minimum || !param.maximum || *param.minimum <= *param.maximum, it + "has its bounds swapped");
   proof.Require(param.choices.empty() == (param.type != ParamType::kChoice), it + "has choices, or none, wrongly");
-  if (!param.default_value || !proof.status().ok()) return;
+  proof.Require(param.default_text.empty() || param.default_value, it + "has words for a default but no default");
+  if (!param.default_value || !param.default_text.empty() || !proof.status().ok()) return;
   const std::variant<ParamValue, std::string> accepted = AcceptValue(param, *param.default_value);
   proof.Require(std::holds_alternative<ParamValue>(accepted), it + "has a default that it does not accept");
 }

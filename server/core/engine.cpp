@@ -76,11 +76,15 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
   if (absl::Status status = Binder::CheckRequestId(request); !status.ok()) return status;
   // A repeated call gets its job, whatever would now be said of a new one. Whether it is the same is told by Submit,
   // which has all of it.
-  if (jobs_.FindRequest(JobTable::RequestKey(who.token, request.request_id)) != nullptr) return CheckReport();
+  if (const std::shared_ptr<Job> known = jobs_.FindRequest(JobTable::RequestKey(who.token, request.request_id))) {
+    CheckReport report;
+    report.known = known->id;
+    return report;
+  }
   absl::StatusOr<BoundJob> job = binder_.Bind(who, request, Binder::Data::kSignaturesSuffice, scheduler_.LostDevices());
   if (!job.ok()) return job.status();
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
-  // What is said here of the room on devices is what the queue goes by as well.
+  // The queue decides by the same free memory that is reported here.
   scheduler_.Sample(devices_.FreeBytes(), /*record_busy=*/false);
   const std::uint64_t abandoned = sessions_.AbandonedBytes(), held = arrays_.bytes_held();
   CheckReport report;

@@ -1,4 +1,4 @@
-// What a daemon sets for its core.
+// A daemon's settings for its core.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ Who may include whom, innermost first:
   kernels         kernels, absl, numeric libraries; what nvcc compiles reaches no absl, by whatever road
   server/core     kernels, absl
   server          the core, kernels, proto/codec, absl, protobuf, gRPC, any library
-  client/lib      kernels/array, proto/codec, absl, protobuf, gRPC, libcrypto (which gRPC brings)
+  client/lib      kernels/array and /base, proto/codec, absl, protobuf, gRPC, libcrypto (which gRPC brings)
   client/cli      client/lib, kernels/array and /base, proto/codec, absl, protobuf, any library
   client/python   client/lib, kernels/array, absl, protobuf, pybind11
 Every layer may include kernels/base/mutex.h, for which nothing needs to be linked.
@@ -78,7 +78,8 @@ LAYERS = (  # (folder, what it may include); the first folder that holds a file 
     ("server/core", EVERYBODY | KERNELS | {"server/core", "absl"}),
     ("server", EVERYBODY | KERNELS | {"server", "server/core", "proto/codec", "programs", "absl",
                                       "protobuf", "gRPC", "libcrypto", "other library", "numeric library"}),
-    ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "proto/codec", "absl", "protobuf", "gRPC", "libcrypto"}),
+    ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "kernels/base", "proto/codec", "absl", "protobuf", "gRPC",
+                                "libcrypto"}),
     ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "kernels/base", "proto/codec", "programs",
                                 "absl", "protobuf", "libcrypto", "other library", "numeric library"}),
     ("client/python", EVERYBODY | {"client/python", "client/lib", "kernels/array", "absl", "protobuf", "other library"}),

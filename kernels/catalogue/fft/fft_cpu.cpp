@@ -312,7 +312,7 @@ class Transformer {
           }
         },
         part);
-    if (out_of_memory) return Outcome::OutOfMemory("fft: no host memory for the work space of a line");
+    if (out_of_memory) return Outcome::OutOfMemory("fft: not enough host memory for the workspace of one transform");
     return whole && !context_.cancelled() ? Outcome::Ok() : Outcome::Cancelled();
   }
 
@@ -414,7 +414,7 @@ Outcome Run(const Transform& transform, const Call& call, CpuContext& context) {
     Transformer<T> transformer(transform, call.Choice("norm"), call.scratch(), context);
     return transformer.Run(call.InputArray("x").data, call.OutputArray("y").data);
   } catch (const std::bad_alloc&) {
-    return Outcome::OutOfMemory("fft: no host memory for the plan of this length");
+    return Outcome::OutOfMemory("fft: not enough host memory for the plan of this length");
   }
 }
 

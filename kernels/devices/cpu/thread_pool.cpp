@@ -3,7 +3,7 @@
 #include <chrono>
 #include <system_error>
 
-#include "kernels/array/wait_awake.h"
+#include "kernels/base/wait_awake.h"
 
 namespace hotplate {
 namespace {

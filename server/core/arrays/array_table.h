@@ -47,7 +47,7 @@ class ArrayStore::Impl {
   std::function<bool(std::uint64_t bytes)> reclaim;  // empty: nobody can
 
   mutable Mutex mutex;
-  // What the entries hold is guarded by the mutex too.
+  // The mutex guards the content of the entries too.
   std::map<std::uint64_t, std::shared_ptr<ArrayEntry>> arrays ABSL_GUARDED_BY(mutex);
   std::map<Name, std::uint64_t> names ABSL_GUARDED_BY(mutex);  // 0: held for an array that is being made
   // Arrays that are being written to take, when they are whole, a name that `names` has for another until then.
@@ -84,7 +84,7 @@ class ArrayStore::Impl {
   // All of its bytes are there. Returns what it replaces, which must outlast the lock.
   std::shared_ptr<ArrayEntry> Complete(ArrayEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  // Those that are to take the name, and that nobody writes: their uploads were cut off, or are about to begin.
+  // Arrays waiting for the name without a writer: their uploads were cut off, or are about to begin.
   std::vector<std::uint64_t> Unwritten(const Name& name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   // The bytes that are free once it is removed. What is read, written or used by a job stays in memory for now.
@@ -104,7 +104,7 @@ class ArrayStore::Impl {
   void SetLease(ArrayEntry& entry, std::optional<nanoseconds> lease) const;
   static absl::Status TakenError(const std::string& name, std::uint64_t by);
 
-  // What stands in the way of a new array; `replaced` gets the number of the array that has the name, if it may go.
+  // An error if the name is taken. Sets `replaced` to the number of the array that has it, if that may be replaced.
   absl::Status CheckName(const Principal& owner, const std::string& name, bool replace, std::uint64_t& replaced) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   absl::Status CheckNew(const Signature& signature, const std::string& name, std::optional<nanoseconds> lease,

@@ -22,7 +22,7 @@ bool LooksLikeId(const std::string& text) {
 
 }  // namespace
 
-// Of one stream at a time; must not outlive the store.
+// For one stream at a time; must not outlive the store.
 class ArrayStore::Impl::Filling final : public ArrayStore::Writer {
  public:
   Filling(Impl& store, std::shared_ptr<ArrayEntry> entry)

@@ -7,7 +7,7 @@
 namespace hotplate::core {
 namespace {
 
-// What goes to a device at a time: long enough that its start does not count, unless it is the end of an array.
+// The bytes copied to a device at a time: enough that starting a copy costs little. An array's last piece may be less.
 constexpr std::uint64_t kLeastPiece = std::uint64_t{1} << 20, kMostPiece = std::uint64_t{4} << 20;
 
 // A device that is behind by more is slower than the network: then the job's own copy does as well.

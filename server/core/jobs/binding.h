@@ -48,8 +48,8 @@ class Binder {
   enum class Data { kRequired, kSignaturesSuffice };
   // Devices in `lost` (a text by the device's place, empty while it is healthy; nothing at all if all are) are not
   // considered.
-  // What the request's inputs hold goes to the job. Refusals carry the fields; those of INVALID_ARGUMENT all that were
-  // found. With kSignaturesSuffice a job that fits no device is bound all the same: its refusal tells, and its needs.
+  // Moves the data of the request's inputs to the job. Refusals name their fields; INVALID_ARGUMENT names every wrong
+  // field. With kSignaturesSuffice a job that fits no device is bound all the same: its refusal tells, and its needs.
   absl::StatusOr<BoundJob> Bind(const Principal& who, JobRequest& request, Data data,
                                 const std::vector<std::string>& lost) const;
 

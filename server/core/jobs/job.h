@@ -19,13 +19,13 @@ struct JobEvent;
 struct Session;
 struct Subscription;
 
-// What the events of a job have made of it.
+// The state of a job after its events.
 struct JobRecord {
   // PENDING, RUNNING, the end: no job has more.
   static constexpr unsigned kMaxChanges = 3;
 
   JobState state = JobState::kPending;
-  // Those below change_count never change again, so a copy of the count is enough to read them without the lock.
+  // Entries below change_count never change again, so a copy of the count is enough to read them without the lock.
   std::array<StateChange, kMaxChanges> changes;
   unsigned change_count = 0;
   SteadyTime start_time, end_time;

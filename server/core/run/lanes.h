@@ -55,7 +55,7 @@ class Lanes {
   void RunThread(Seat& seat);
   void Opened(Seat& seat, const absl::Status& status);
   void Finish(Seat& seat, Job& job, const Scheduler::Begun& begun, RunResult result);
-  // What the run's result, and what happened to the job meanwhile, make of it. The outputs are placed.
+  // Decides the job's end from the run's result and the events during the run. Places the outputs.
   JobEnd EndOf(Job& job, const std::string& device, RunResult& result, std::vector<ArrayId>& owned);
   // Empty: nothing, the device was lost before.
   std::string MarkLost(unsigned device, const std::string& why, std::vector<QueueEntry*>& stranded);

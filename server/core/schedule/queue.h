@@ -19,7 +19,7 @@
 
 namespace hotplate::core {
 
-// What is queued embeds this. The queue owns nothing; an entry must leave it before it goes.
+// Embedded in queued objects. The queue owns nothing; an entry must leave it before it goes.
 struct QueueEntry {
   // Set before Push, unchanged while queued.
   int priority = 0;

@@ -1,5 +1,5 @@
-// Who runs next, and where. It knows what waits (the queue), how much memory each device has left (its room), and which
-// lanes have nothing to do; it runs nothing and knows no jobs, only entries with needs. The life of an entry:
+// Decides what runs next, and where. It knows what waits (the queue), how much memory each device has left (its room),
+// and which lanes have nothing to do; it runs nothing and knows no jobs, only entries with needs. The life of an entry:
 //   1. Admit keeps a place in the queue for it, or says why not; Withdraw gives the place back.
 //   2. Push queues it and calls an idle lane; or hands it to the caller with a lane's seat, if it may run at once.
 //   3. Take, which a lane's thread waits in, returns it when the device has room: it runs from now on.
@@ -112,7 +112,7 @@ class Scheduler {
   std::optional<std::vector<QueueEntry*>> Lose(unsigned device, const std::string& why);
   // By device, empty while it is healthy; nothing at all if all are.
   std::vector<std::string> LostDevices() const;
-  // What devices have free now; with `record_busy` also how busy they were. Entries that found no room are tried again.
+  // Notes the devices' free memory; with `record_busy` also how busy they were. Tries entries again that had no room.
   void Sample(const std::vector<std::uint64_t>& free_bytes, bool record_busy);
   // No more entries are taken; every thread leaves Take.
   void Stop();

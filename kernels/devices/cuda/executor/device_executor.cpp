@@ -16,7 +16,7 @@ constexpr std::uint64_t kLibraryBytes = std::uint64_t{512} << 20;
 // Estimates only (CudaTraits): FP32 units of a multiprocessor, at the low end of the supported architectures.
 constexpr double kFloatUnits = 64;
 
-// What an idle device's pool keeps, and how long after its last task the device is idle.
+// The bytes that an idle device's pool keeps, and how long after its last task a device is idle.
 constexpr std::uint64_t kIdlePoolBytes = std::uint64_t{64} << 20;
 constexpr std::chrono::seconds kIdleAfter{5};
 

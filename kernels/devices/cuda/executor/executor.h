@@ -114,7 +114,7 @@ class DeviceExecutor {
   Outcome AllocateAtOnce(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
   Outcome AllocateWithRoom(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(uploading_);
-  // What could be had without taking from resident arrays.
+  // The bytes available without taking from resident arrays.
   std::uint64_t UnclaimedBytes() const;
   // Notes an allocation or a free: the pool may be shrunk again when the device is idle.
   void Touch();
