@@ -245,7 +245,7 @@ class OneLane(harness.Case):
         self.hotplate("run", "random", "--n", "20", "--seed", str(drawn[0]["seed"]), "-o", "repeated.npy")
         self.assertEqual((self.folder / "0.npy").read_bytes(), (self.folder / "repeated.npy").read_bytes())
 
-        self.hotplate("run", "random", "--n", "20", "--seed", "-1", code=harness.INVALID, says="seed is -1; it must be")
+        self.hotplate("run", "random", "--n", "20", "--seed", "-1", code=harness.INVALID, says=["--seed", "is out of range: from 0"])
 
     def test_the_same_request_id_with_large_inputs(self):
         # Above what travels in the request both ways, and an output alone that is.

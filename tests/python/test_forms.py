@@ -119,7 +119,7 @@ def test_signatures_are_as_it_is_called(gpu):
 
 def test_a_default_that_is_no_value_is_told_in_words(gpu):
     assert inspect.signature(gpu.random).parameters["seed"].default is None
-    assert "seed (int, default: a fresh one, at least 0)" in gpu.random.__doc__ and "-1" not in gpu.random.__doc__
+    assert "seed (int, default: a fresh one, at least 0)" in gpu.random.__doc__ and " -1" not in gpu.random.__doc__
 
 
 def test_forms_name_what_kernels_have(gpu):
