@@ -59,7 +59,7 @@ class Engine {
   static constexpr nanoseconds kLinger = core::Drain::kLinger;
   static constexpr nanoseconds kFetchWithin = core::Drain::kFetchWithin;
 
-  // Returns when the lanes are open. Device ids must be unique, at most 64 devices.
+  // Returns when the lanes are open. Device ids must be unique, and no more than CheckNumber takes.
   Engine(EngineOptions options, const Catalog& catalog, DeviceSet devices, ArrayStore& arrays, const Clock& clock);
   // Drains with a timeout of zero if nobody did, and waits for the lanes.
   ~Engine();

@@ -195,6 +195,10 @@ class Cuda(harness.Case):
         self.refuses("--device", "cpu,gpu7", fake="devices=1",
                      says=["device gpu7 is asked for and cannot be used", "gpu0 alone"])
 
+    def test_more_devices_than_a_daemon_serves(self):
+        self.refuses(fake="devices=70", says=["71 devices are open (gpu0 to cpu0)", "a daemon serves at most 64", "--device gpu0"])
+        self.refuses("--device", "cuda", fake="devices=65", says=["65 devices are open (gpu0 to gpu64)"])
+
     def test_a_lost_device_takes_no_more_jobs_and_says_why_and_since_when(self):
         self.serve(fake="breaking_kernel=selu")
         why, since = "gpu0 is lost: kernel selu failed", "(since 20"
