@@ -14,6 +14,7 @@ namespace hotplate::core {
 struct CheckReport {
   using Fit = Outlook;
   using OtherJob = SeenEntry;
+  SharedSpec spec;  // of the call
   BoundCall call;
   Cost cost;
   std::vector<Fit> devices;

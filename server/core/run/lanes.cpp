@@ -11,7 +11,6 @@
 namespace hotplate::core {
 
 Lanes::Lanes(Parts parts, std::uint64_t inline_bytes) : parts_(parts), inline_bytes_(inline_bytes) {
-  for (const KernelSpec& spec : parts_.catalog.specs()) spec_hashes_.emplace(&spec, spec.Hash());
   MutexLock lock(mutex_);
   opening_.resize(parts_.devices.count());
   for (unsigned device = 0; device < parts_.devices.count(); ++device) {
@@ -79,7 +78,7 @@ void Lanes::Run(const Scheduler::Begun& begun) {
   Job& job = static_cast<Job&>(*begun.entry);
   const std::shared_ptr<Job> kept = job.shared_from_this();
   parts_.jobs.Started(job, parts_.devices[seat.device()].info().id, begun.time);
-  RunResult result = seat.runner->Run(job, spec_hashes_.at(job.kernel), *job.NeedOf(seat.device()),
+  RunResult result = seat.runner->Run(job, job.spec().Hash(), *job.NeedOf(seat.device()),
                                       [&](const Task& task) { return seat.lane->Run(task, job.control); });
   Finish(seat, job, begun, std::move(result));
 }

@@ -6,11 +6,9 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <unordered_map>
 #include <vector>
 
 #include "kernels/base/mutex.h"
-#include "kernels/spec/spec.h"
 #include "server/core/jobs/jobs.h"
 #include "server/core/run/devices.h"
 #include "server/core/run/task_runner.h"
@@ -27,7 +25,6 @@ class Lanes {
     Jobs& jobs;
     const Sessions& sessions;
     ArrayStore& arrays;
-    const Catalog& catalog;
     const Clock& clock;
     const LogSink& log;
   };
@@ -63,7 +60,6 @@ class Lanes {
 
   const Parts parts_;
   const std::uint64_t inline_bytes_;
-  std::unordered_map<const KernelSpec*, std::string> spec_hashes_;
   std::vector<std::unique_ptr<Seat>> seats_;
 
   Mutex mutex_;

@@ -92,7 +92,7 @@ Scheduler::Seat* Scheduler::BorrowedFor(const QueueEntry& entry) {
   DeviceState* const device = LeastBusy(entry.devices);
   if (device == nullptr || !device->any_thread || !Fits(*device, entry)) return nullptr;
   // A kernel's first run here may load a library or start threads.
-  const auto warm = device->warm.find(entry.kernel);
+  const auto warm = device->warm.find(entry.kernel->number());
   if (warm == device->warm.end() || !warm->second) return nullptr;
 
   queue_.Pop(device->index, /*hold=*/false, [](const QueueEntry&) { return true; });  // the only one, and it fits
@@ -121,7 +121,8 @@ Scheduler::Begun Scheduler::Begin(Seat& seat, QueueEntry& entry) {
   if (device.running > 1) {
     for (Seat* const other : device.seats) other->shared_ = other->shared_ || other->current_ != nullptr;
   }
-  const bool cold = device.warm.try_emplace(entry.kernel, false).second;
+  if (device.warm.size() >= kMostWarm && !device.warm.contains(entry.kernel->number())) device.warm.clear();
+  const bool cold = device.warm.try_emplace(entry.kernel->number(), false).second;
   return {&entry, &seat, seat.since_, cold};
 }
 
@@ -159,7 +160,7 @@ bool Scheduler::Finished(Seat& seat, bool completed) {
   device.room.GiveBack(entry.NeedOf(device.index)->extra_bytes);
   device.busy += now - seat.since_;
   queue_.Finished(entry.share);
-  if (completed && !seat.borrowed_) device.warm[entry.kernel] = true;  // only warm kernels run on borrowed seats
+  if (completed && !seat.borrowed_) device.warm[entry.kernel->number()] = true;  // only warm kernels run on borrowed seats
   const bool borrowed = std::exchange(seat.borrowed_, false);
   if (borrowed) {
     --borrowed_;

@@ -59,6 +59,8 @@ class Scheduler {
   struct DeviceState;
 
  public:
+  static constexpr std::size_t kMostWarm = 4096;
+
   // A lane's place here, which whoever runs the lane keeps alive. Its members are the scheduler's.
   class Seat {
    public:
@@ -139,7 +141,9 @@ class Scheduler {
     std::vector<Seat*> idle;  // the last to become so is the first to be called: its caches are warm
     std::uint32_t running = 0;
     std::string lost;
-    std::unordered_map<const KernelSpec*, bool> warm;  // kernels that began here; true: and one run COMPLETED
+    // Kernels that began here, by KernelSpec::number; true: and one run COMPLETED. At most kMostWarm, since specs come
+    // and go: when there are more, all are cold once more.
+    std::unordered_map<std::uint64_t, bool> warm;
     nanoseconds busy{};                                // of all lanes, runs that are over
     std::deque<std::pair<SteadyTime, nanoseconds>> busy_history;
     nanoseconds occupied{};     // by at least one job, but for the time since...

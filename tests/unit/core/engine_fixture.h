@@ -31,6 +31,7 @@ class EngineTest : public ::testing::Test {
   std::map<std::string, KernelBody> bodies_{
       {"copy", CopyBody}, {"other", CopyBody}, {"loop", CopyBody}, {"two", CopyBody}};
   std::vector<std::unique_ptr<FakeDevice>> devices_;
+  Catalogues catalogues_{FakeCatalog()};
 
   ~EngineTest() override {
     // Whatever a test left waiting may go on, or the engine's end would wait for it.
@@ -58,7 +59,7 @@ class EngineTest : public ::testing::Test {
       log_.push_back(text);
     };
     options_.log_level = LogLevel::kDebug;
-    engine_ = std::make_unique<Engine>(options_, FakeCatalog(), std::move(set), *store_, clock_);
+    engine_ = std::make_unique<Engine>(options_, catalogues_, std::move(set), *store_, clock_);
   }
 
   // A kernel that waits at the gate, whatever happens to its job.

@@ -15,11 +15,11 @@ using ::testing::HasSubstr;
 constexpr std::uint64_t kSize = 1 << 20;
 
 struct Entry : QueueEntry {
-  Entry(std::uint64_t number, std::vector<DeviceNeed> its_needs, const KernelSpec* its_kernel)
+  Entry(std::uint64_t number, std::vector<DeviceNeed> its_needs, SharedSpec its_kernel)
       : own_needs(std::move(its_needs)) {
     sequence = number;
     share = 1;
-    kernel = its_kernel;
+    kernel = std::move(its_kernel);
     needs = own_needs;
     for (const DeviceNeed& need : own_needs) devices |= std::uint64_t{1} << need.device;
   }
@@ -42,7 +42,7 @@ class SchedulerTest : public ::testing::Test {
   }
 
   FakeClock clock_;
-  const KernelSpec* const kernel_ = &FakeCatalog().specs().front();
+  const SharedSpec kernel_ = FakeCatalog().specs().front();
   Scheduler scheduler_;
   std::uint64_t number_ = 0;
 };
@@ -143,6 +143,26 @@ TEST_F(SchedulerTest, ALostDeviceStrandsWhatCanRunNowhereElse) {
   Scheduler::Seat seat;
   scheduler_.AddSeat(1, seat);
   EXPECT_EQ(scheduler_.Take(seat).entry, &either);
+}
+
+// Specs come and go; what is known of their kernels must not grow with them.
+TEST_F(SchedulerTest, OfManyKernelsTheFirstIsColdOnceMore) {
+  Scheduler::Seat seat;
+  scheduler_.AddSeat(1, seat);
+  const auto cold = [&](const SharedSpec& kernel) {
+    Entry entry(++number_, {{.device = 1, .extra_bytes = 1}}, kernel);
+    Queue(entry);
+    const bool was = scheduler_.Take(seat).cold;
+    scheduler_.Finished(seat, true);
+    return was;
+  };
+  EXPECT_TRUE(cold(kernel_));
+  EXPECT_FALSE(cold(kernel_));
+  for (std::size_t i = 0; i < Scheduler::kMostWarm; ++i) {
+    const auto made = KernelSpecBuilder("made", "").Output("o", "int8", "").Build();
+    ASSERT_TRUE(cold(std::make_shared<const KernelSpec>(*made)));
+  }
+  EXPECT_TRUE(cold(kernel_));
 }
 
 TEST_F(SchedulerTest, ARunIsSharedIfAnotherOneWasThere) {

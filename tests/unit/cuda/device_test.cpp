@@ -79,7 +79,7 @@ class CudaDeviceTest : public ::testing::Test {
   }
   static absl::StatusOr<BoundCall> Bound(const std::string& kernel, const std::map<std::string, Signature>& inputs,
                                          int precision = HOTPLATE_PRECISION_DEFAULT) {
-    const absl::StatusOr<const KernelSpec*> spec = BuiltinCatalog().Find(kernel);
+    const absl::StatusOr<SharedSpec> spec = BuiltinCatalog().Find(kernel);
     if (!spec.ok()) return spec.status();
     return (*spec)->Bind({}, inputs, precision);
   }
@@ -187,6 +187,20 @@ TEST_F(CudaDeviceTest, IsLostAfterAStickyError) {
   const absl::Status lane = device().OpenLane().status();
   EXPECT_THAT(std::string(lane.message()), HasSubstr(why));
   EXPECT_EQ(device().FreeBytes(), 0u);
+}
+
+TEST_F(CudaDeviceTest, AnotherSpecOfAKernelIsNotForIt) {
+  Open();
+  const KernelSpec made = KernelSpecBuilder("vector_add", "another one")
+                              .Input("a", "float32", "n")
+                              .Output("c", "float32", "n")
+                              .Build()
+                              .value();
+  const auto call = made.Bind({}, {{"a", {DType::kFloat32, {4}}}}, HOTPLATE_PRECISION_DEFAULT);
+  ASSERT_TRUE(call.ok()) << call.status();
+  const absl::Status plan = device().Plan(*call).status();
+  EXPECT_EQ(plan.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(plan.message()), HasSubstr("gpu0 has another spec of kernel \"vector_add\""));
 }
 
 TEST_F(CudaDeviceTest, DevicesAreApart) {

@@ -204,6 +204,11 @@ class PluginDevice : public Device {
     if (const absl::Status offered = Offers(kernel); !offered.ok()) {
       return absl::FailedPreconditionError(absl::StrCat(info_.id, " cannot run ", kernel, ": ", offered.message()));
     }
+    // A spec that was made at run time may have the name of a kernel that takes something else.
+    if (const std::string& hash = device_->library().HashOf(kernel); hash != call.spec->Hash()) {
+      return absl::FailedPreconditionError(absl::StrCat(info_.id, " has another spec of kernel \"", kernel, "\": ", hash,
+                                                        " instead of ", call.spec->Hash()));
+    }
     const PlainCall plain(call);
     MemoryPlan plan;
     hotplate_outcome outcome{};
