@@ -50,7 +50,7 @@ Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, 
               log_}) {
   arrays_.SetReclaim([this](std::uint64_t bytes) { return sessions_.Reclaim(bytes); });
   lanes_ = std::make_unique<Lanes>(Lanes::Parts{devices_, scheduler_, jobs_, sessions_, arrays_, clock_, log_},
-                                   options_.inline_bytes);
+                                   options_.inline_bytes, options_.reopen);
   ticker_ = std::make_unique<Ticker>(Ticker::Parts{jobs_, scheduler_, sessions_, devices_,
                                                    [this](Job& job, const std::string& why) { CancelJob(job, why); },
                                                    options_.disconnect_grace});

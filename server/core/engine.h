@@ -125,7 +125,7 @@ class Engine {
   // The newest job's, 0 if there was none. Waits for no job and no device.
   std::uint64_t last_number() const { return jobs_.last_number(); }
   // Asks the device how it is, which may take milliseconds, and remembers it for the receipts of jobs that run about
-  // now. A device that says that it is lost is lost from then on. For the sampler.
+  // now. A device that says that it is lost is lost from then on, until it is reopened. For the sampler.
   DeviceMetrics SampleDevice(std::size_t index);
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_.set().devices; }
   const std::vector<std::string>& device_notes() const { return devices_.set().notes; }

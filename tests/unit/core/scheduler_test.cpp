@@ -145,6 +145,39 @@ TEST_F(SchedulerTest, ALostDeviceStrandsWhatCanRunNowhereElse) {
   EXPECT_EQ(scheduler_.Take(seat).entry, &either);
 }
 
+TEST_F(SchedulerTest, ADeviceThatIsBackTakesEntriesAgainAndItsKernelsAreCold) {
+  Scheduler::Seat seat;
+  scheduler_.AddSeat(0, seat);
+  Entry before = MakeEntry(), stranded = MakeEntry(), after = MakeEntry();
+  Queue(before);
+  ASSERT_TRUE(scheduler_.Take(seat).cold);
+  scheduler_.Lose(0, "off the bus");
+  scheduler_.Finished(seat, true);
+  EXPECT_EQ(scheduler_.Take(seat).entry, nullptr);
+  EXPECT_TRUE(scheduler_.StillLost(0, "no answer"));
+  EXPECT_FALSE(scheduler_.StillLost(0, "no answer")) << "no news";
+  EXPECT_EQ(scheduler_.devices()[0].lost, "off the bus; no answer");
+  EXPECT_EQ(scheduler_.LostDevices()[0], "off the bus; no answer");
+  EXPECT_THAT(std::string(scheduler_.Admit(stranded).message()), HasSubstr("off the bus; no answer"));
+
+  scheduler_.Regain(0, kSize / 2);
+  EXPECT_TRUE(scheduler_.LostDevices().empty());
+  EXPECT_EQ(scheduler_.devices()[0].lost, "");
+  Queue(after);
+  std::thread waits([&] { scheduler_.Take(seat); });
+  ASSERT_TRUE(Eventually([&] { return scheduler_.devices()[0].idle_lanes == 1; })) << "there is no room for it";
+  scheduler_.Sample({10 * kSize, 10 * kSize}, false);
+  waits.join();
+  EXPECT_EQ(scheduler_.running(), 1u);
+  scheduler_.Finished(seat, true);
+  Entry again = MakeEntry();
+  scheduler_.Lose(0, "once more");
+  EXPECT_EQ(scheduler_.devices()[0].lost, "once more");
+  scheduler_.Regain(0, 10 * kSize);
+  Queue(again);
+  EXPECT_TRUE(scheduler_.Take(seat).cold);
+}
+
 // Specs come and go; what is known of their kernels must not grow with them.
 TEST_F(SchedulerTest, OfManyKernelsTheFirstIsColdOnceMore) {
   Scheduler::Seat seat;
