@@ -49,7 +49,7 @@ Lanes::~Lanes() {
 
 void Lanes::RunThread(Seat& seat) {
   for (unsigned round = 1; round != 0; round = NextRound(seat, round)) {
-    if (!OpenLane(seat)) continue;
+    if (!OpenLane(seat, round)) continue;
     for (Scheduler::Begun begun = parts_.scheduler.Take(seat); begun.entry != nullptr;
          begun = parts_.scheduler.Take(seat)) {
       Run(begun);
@@ -58,7 +58,7 @@ void Lanes::RunThread(Seat& seat) {
   }
 }
 
-bool Lanes::OpenLane(Seat& seat) {
+bool Lanes::OpenLane(Seat& seat, unsigned round) {
   const unsigned index = seat.device();
   Device& device = parts_.devices[index];
   absl::StatusOr<std::unique_ptr<Lane>> lane = device.OpenLane();
@@ -78,9 +78,9 @@ bool Lanes::OpenLane(Seat& seat) {
     parts_.log(often ? LogLevel::kDebug : LogLevel::kWarning,
                absl::StrCat("a lane of ", device.info().id, " did not open: ", lane.status().message()));
   }
-  if (last) Settle(index, lane.status());
+  if (last) Settle(index, round, lane.status());
   MutexLock lock(mutex_);
-  while (!stopping_ && lanes_[index].settled != lanes_[index].round) changed_.Wait(mutex_);
+  while (!stopping_ && lanes_[index].settled < round) changed_.Wait(mutex_);  // the next one may have begun meanwhile
   return seat.lane != nullptr;
 }
 
@@ -92,12 +92,11 @@ void Lanes::CloseLane(Seat& seat) {
   changed_.NotifyAll();
 }
 
-void Lanes::Settle(unsigned index, const absl::Status& status) {
+void Lanes::Settle(unsigned index, unsigned round, const absl::Status& status) {
   const Device& device = parts_.devices[index];
-  unsigned round = 0, open = 0;
+  unsigned open = 0;
   {
     MutexLock lock(mutex_);
-    round = lanes_[index].round;
     open = lanes_[index].open;
   }
   // Before the lanes' threads go on.

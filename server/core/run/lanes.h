@@ -63,10 +63,10 @@ class Lanes {
 
   void RunThread(Seat& seat);
   // True if the seat has a lane and the round is settled, or the lanes stop.
-  bool OpenLane(Seat& seat);
+  bool OpenLane(Seat& seat, unsigned round);
   void CloseLane(Seat& seat);
   // The lanes have opened, but for those that did not; the last of them said `status`.
-  void Settle(unsigned device, const absl::Status& status);
+  void Settle(unsigned device, unsigned round, const absl::Status& status);
   // Waits for the round after this one, or makes it. 0: the lanes stop.
   unsigned NextRound(const Seat& seat, unsigned round);
   unsigned Reopen(unsigned device);
