@@ -9,6 +9,7 @@
 #include "kernels/base/status.h"
 #include "kernels/devices/cpu/machine.h"
 #include "kernels/devices/cuda/executor/host_share.h"
+#include "server/core/run/devices.h"
 
 namespace hotplate::server {
 namespace {
@@ -129,6 +130,7 @@ absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Allocation& 
     chosen.devices.push_back(std::move(cpu));
     AddCpuNotes(config, allocation, share, chosen.notes);
   }
+  if (const absl::Status few = core::CheckNumber(chosen); !few.ok()) return few;
   return chosen;
 }
 

@@ -1,5 +1,6 @@
 // Puts a spec together and sees to it that it does not contradict itself.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -201,6 +202,9 @@ absl::StatusOr<KernelSpec> KernelSpecBuilder::Build() {
     }
   }
   if (!proof.status().ok()) return proof.status();
+  static std::atomic<std::uint64_t> last_number{0};
+  spec_.number_ = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
+  spec_.hash_ = spec_.HashOfAll();
   return std::move(spec_);
 }
 

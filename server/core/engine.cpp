@@ -33,14 +33,13 @@ JobsOptions ForJobs(const EngineOptions& options) {
 
 }  // namespace
 
-Engine::Engine(EngineOptions options, const Catalog& catalog, DeviceSet devices, ArrayStore& arrays, const Clock& clock)
+Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, ArrayStore& arrays, const Clock& clock)
     : options_(Consistent(std::move(options))),
       log_{options_.log, options_.log_level},
-      catalog_(catalog),
       arrays_(arrays),
       clock_(clock),
       devices_(std::move(devices), arrays, clock),
-      binder_(catalog, arrays, devices_.set().devices),
+      binder_(std::move(catalogues), arrays, devices_.set().devices),
       sessions_({options_.max_sessions, options_.max_streams, options_.session_timeout, options_.disconnect_grace},
                 arrays, clock, log_),
       jobs_(ForJobs(options_), sessions_, arrays, clock, log_),
@@ -50,8 +49,8 @@ Engine::Engine(EngineOptions options, const Catalog& catalog, DeviceSet devices,
       drain_({jobs_, activities_, arrays, clock, [this](Job& job, const std::string& why) { CancelJob(job, why); },
               log_}) {
   arrays_.SetReclaim([this](std::uint64_t bytes) { return sessions_.Reclaim(bytes); });
-  lanes_ = std::make_unique<Lanes>(
-      Lanes::Parts{devices_, scheduler_, jobs_, sessions_, arrays_, catalog_, clock_, log_}, options_.inline_bytes);
+  lanes_ = std::make_unique<Lanes>(Lanes::Parts{devices_, scheduler_, jobs_, sessions_, arrays_, clock_, log_},
+                                   options_.inline_bytes, options_.reopen);
   ticker_ = std::make_unique<Ticker>(Ticker::Parts{jobs_, scheduler_, sessions_, devices_,
                                                    [this](Job& job, const std::string& why) { CancelJob(job, why); },
                                                    options_.disconnect_grace});
@@ -105,6 +104,7 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
   report.array_bytes_limit = arrays_.limits().total_bytes;
   report.array_bytes_free =
       report.array_bytes_limit - std::min(report.array_bytes_limit, held - std::min(held, abandoned));
+  report.spec = std::move(job->spec);
   report.call = std::move(job->call);
   return report;
 }

@@ -15,6 +15,7 @@ namespace hotplate::core {
 struct CheckReport {
   using Fit = Outlook;
   using OtherJob = SeenEntry;
+  SharedSpec spec;  // of the call
   BoundCall call;
   Cost cost;
   std::vector<Fit> devices;

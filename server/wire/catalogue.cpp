@@ -70,7 +70,7 @@ v1::KernelSpec ToProto(const KernelSpec& spec) {
 v1::CatalogueFile ToCatalogueFile(const Catalog& catalog, const std::string& hotplate_version) {
   v1::CatalogueFile file;
   file.set_hotplate_version(hotplate_version);
-  for (const KernelSpec& spec : catalog.specs()) *file.add_kernels() = ToProto(spec);
+  for (const SharedSpec& spec : catalog.specs()) *file.add_kernels() = ToProto(*spec);
   return file;
 }
 

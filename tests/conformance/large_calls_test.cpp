@@ -24,7 +24,7 @@ absl::StatusOr<BoundCall> Bound(const LargeCall& one) {
 TEST(LargeCalls, AreOfEveryKernelThatTakesThem) {
   std::set<std::string> kernels = {"integrate2d", "transfer_probe"};
   for (const LargeCall& one : LargeCalls()) kernels.insert(one.kernel);
-  for (const KernelSpec& spec : BuiltinCatalog().specs()) EXPECT_EQ(kernels.count(spec.name()), 1u) << spec.name();
+  for (const SharedSpec& spec : BuiltinCatalog().specs()) EXPECT_EQ(kernels.count(spec->name()), 1u) << spec->name();
   EXPECT_EQ(kernels.size(), BuiltinCatalog().specs().size());
 }
 

@@ -35,8 +35,8 @@ const Entry* FindEntry(const std::vector<Entry>& entries, std::string_view name)
 std::vector<Entry> Entries() {
   std::vector<Entry> entries;
   for (const cpu::Launcher& launcher : cpu::Launchers()) {
-    const absl::StatusOr<const KernelSpec*> spec = BuiltinCatalog().Find(launcher.name);
-    if (spec.ok()) entries.push_back({.spec = *spec, .hash = (*spec)->Hash(), .launcher = &launcher});
+    const absl::StatusOr<SharedSpec> spec = BuiltinCatalog().Find(launcher.name);
+    if (spec.ok()) entries.push_back({.spec = spec->get(), .hash = (*spec)->Hash(), .launcher = &launcher});
   }
   return entries;
 }

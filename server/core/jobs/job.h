@@ -48,7 +48,7 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   JobId id;  // the sequence in decimal
   Principal owner;
   std::shared_ptr<Session> session;
-  BoundJob bound;           // when the job has ended, all but its kernel and parameters is gone
+  BoundJob bound;           // when the job has ended, all but its parameters is gone
   std::string request_key;  // JobTable::RequestKey of its request id; empty without one
   std::uint64_t payload_hash = 0;
   std::string label;
@@ -62,7 +62,7 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   bool keeps_request = false;  // its request id is to be known for the whole retention time
   SteadyTime submit_time;
 
-  const KernelSpec& spec() const { return *bound.call.spec; }
+  const KernelSpec& spec() const { return *kernel; }
   // Guarded by the lock of Jobs, as is what follows.
   const JobRecord& record() const { return record_; }
 

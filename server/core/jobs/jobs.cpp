@@ -132,7 +132,7 @@ void Jobs::End(Job& job, JobEnd end, std::vector<ArrayId> owned_arrays) {
     for (const JobOutputValue& output : event.end->outputs) {
       if (output.data != nullptr) job.retained_bytes += output.data->size();
     }
-    bound = std::move(job.bound);  // its spec is only pointed to, and stays
+    bound = std::move(job.bound);
     job.bound.call.params = std::move(bound.call.params);
     table_.Ended(kept);
     while (std::shared_ptr<Job> old = table_.Evict(event.at)) evicted.push_back(std::move(old));

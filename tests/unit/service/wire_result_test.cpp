@@ -238,7 +238,7 @@ TEST(WireCatalogueTest, EverySpecOfTheCatalogueGoesOver) {
   EXPECT_EQ(file.hotplate_version(), "1.2.3");
   ASSERT_EQ(static_cast<std::size_t>(file.kernels_size()), BuiltinCatalog().specs().size());
   for (int i = 0; i < file.kernels_size(); ++i) {
-    const KernelSpec& spec = BuiltinCatalog().specs()[static_cast<std::size_t>(i)];
+    const KernelSpec& spec = *BuiltinCatalog().specs()[static_cast<std::size_t>(i)];
     EXPECT_EQ(file.kernels(i).name(), spec.name());
     EXPECT_EQ(file.kernels(i).hash(), spec.Hash());
     EXPECT_EQ(static_cast<std::size_t>(file.kernels(i).params_size()), spec.params().size());

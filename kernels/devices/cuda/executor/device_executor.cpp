@@ -47,8 +47,9 @@ std::unique_ptr<DeviceExecutor> DeviceExecutor::Open(const hotplate_cuda_device_
                                                      void* user, Outcome& why) {
   std::unique_ptr<DeviceExecutor> device(new DeviceExecutor(options, log, user));
   why = device->Initialise();
-  if (!why.ok()) device.reset();
-  return device;
+  if (why.ok()) return device;
+  if (why.code() != HOTPLATE_OUT_OF_MEMORY && device->IsBroken()) why = Outcome::DeviceLost(why.message());
+  return nullptr;
 }
 
 DeviceExecutor::~DeviceExecutor() {
@@ -67,6 +68,11 @@ Outcome DeviceExecutor::Initialise() {
   if (const Outcome o = MakeContext(); !o.ok()) return o;
   if (const Outcome o = MakePool(); !o.ok()) return o;
   return resident_.Initialise();
+}
+
+bool DeviceExecutor::IsBroken() const {
+  std::size_t free_bytes = 0, total_bytes = 0;
+  return context_ != nullptr && (!Enter().ok() || driver_.cuMemGetInfo(&free_bytes, &total_bytes) != kDriverOk);
 }
 
 Outcome DeviceExecutor::Describe() {
@@ -372,8 +378,8 @@ Outcome DeviceExecutor::Judge(const Outcome& failure, const LaneExecutor& lane, 
   {
     const MutexLock lock(mutex_);
     if (!why_lost_.empty()) return Outcome::DeviceLost(why_lost_);
-    std::snprintf(text, sizeof text, "gpu%d is lost: kernel %.40s failed: %.120s%.30s; restart hotplated", index(),
-                  kernel, std::string(failure.message()).c_str(), Neighbours(lane).c_str());
+    std::snprintf(text, sizeof text, "gpu%d is lost: kernel %.40s failed: %.120s%.30s", index(), kernel,
+                  std::string(failure.message()).c_str(), Neighbours(lane).c_str());
     why_lost_ = text;
     lost_.store(true, std::memory_order_release);
   }

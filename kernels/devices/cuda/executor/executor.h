@@ -105,6 +105,8 @@ class DeviceExecutor {
  private:
   DeviceExecutor(const hotplate_cuda_device_options& options, hotplate_cuda_log log, void* user);
   Outcome Initialise();
+  // The context has an error that stays: it was broken before, by this process, and CUDA gave it back as it was.
+  bool IsBroken() const;
   Outcome Describe();
   Outcome MakeContext();
   Outcome MakePool();
