@@ -1,4 +1,4 @@
-// What a daemon is made of, in the order of its making (daemon.h). Each part refers to those before it.
+// The parts of a daemon, in the order of construction (daemon.h). Each part refers to earlier ones.
 #pragma once
 
 #include <atomic>

@@ -1,10 +1,11 @@
 // The calls of Client about programs.
-#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "client/lib/impl.h"
 #include "client/lib/status.h"
 #include "hotplate/v1/programs.grpc.pb.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::client {
 namespace {
@@ -18,7 +19,7 @@ class ProgramStream final : public ProgramInput {
   void Open(v1::Programs::Stub& programs) { stream_ = programs.Run(&context_); }
   bool Read(v1::RunProgramResponse& response) { return stream_->Read(&response); }
   grpc::Status Finish() {
-    const std::scoped_lock lock(sending_);
+    MutexLock lock(sending_);
     over_ = true;
     return stream_->Finish();
   }
@@ -39,15 +40,15 @@ class ProgramStream final : public ProgramInput {
     Send(request);
   }
   bool Send(const v1::RunProgramRequest& request) {
-    const std::scoped_lock lock(sending_);
+    MutexLock lock(sending_);
     return !over_ && stream_->Write(request);
   }
 
  private:
   grpc::ClientContext context_;
   std::unique_ptr<Stream> stream_;
-  std::mutex sending_;  // one message at a time
-  bool over_ = false;
+  Mutex sending_;  // one message at a time
+  bool over_ ABSL_GUARDED_BY(sending_) = false;
 };
 
 }  // namespace

@@ -1,11 +1,10 @@
 #include "client/lib/connection.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <random>
 
 #include "client/lib/status.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::client {
 namespace {
@@ -61,10 +60,16 @@ nanoseconds Backoff::Next() {
 }
 
 bool SleepFor(nanoseconds duration, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any condition;
-  std::unique_lock lock(mutex);
-  condition.wait_for(lock, stop, duration, [] { return false; });
+  const Clock::time_point until = Clock::now() + duration;
+  Mutex mutex;
+  CondVar stopped;
+  const std::stop_callback wake(stop, [&] {
+    const MutexLock lock(mutex);
+    stopped.NotifyAll();
+  });
+  const MutexLock lock(mutex);
+  while (!stop.stop_requested() && stopped.WaitUntil(mutex, until)) {
+  }
   return !stop.stop_requested();
 }
 

@@ -64,7 +64,7 @@ using ArrayHolders = std::map<SessionId, std::uint64_t>;
 // never refused because there are too many sessions.
 enum class SessionUse { kLooks, kHolds };
 
-// Who asks. Jobs and named arrays are visible to all sessions of a token; what belongs to a session ends with it.
+// The caller. Jobs and named arrays are visible to all sessions of a token; what belongs to a session ends with it.
 struct Principal {
   std::string token;  // the token's name, never its secret
   SessionId session;
@@ -92,7 +92,7 @@ struct JobOutput {
   std::shared_ptr<PlacedFile> file = {};
 };
 
-// What becomes of an attached job whose client went away. In hotplate.v1.DisconnectPolicy's numbers.
+// How to treat an attached job whose client went away. In hotplate.v1.DisconnectPolicy's numbers.
 enum class DisconnectPolicy {
   kDefault = 0,  // what Engine::Unsubscribe is told
   kCancel = 1,
@@ -165,7 +165,7 @@ struct ProcessUse {
 struct JobReceipt {
   WallTime seal_time;
   nanoseconds queue{}, total{};
-  std::optional<nanoseconds> load, host_to_device, compile, kernel, device_to_host;
+  std::optional<nanoseconds> load, host_to_device, compile, kernel, device_to_host, store;
   std::optional<bool> compile_cache_hit;
   bool cold = false;
   std::string device;  // the rest of the device's columns come from its DeviceInfo

@@ -59,13 +59,13 @@ std::string SignalText(int number) {
 
 }  // namespace
 
-const KernelSpec& ProgramJob::spec() const {
+SharedSpec ProgramJob::spec() const {
   const auto made = [](const char* name, const char* summary) {
-    return KernelSpecBuilder(name, summary).NoOutputs().Chunked(static_cast<int>(kGrace.count())).Build();
+    return std::make_shared<const KernelSpec>(
+        *KernelSpecBuilder(name, summary).NoOutputs().Chunked(static_cast<int>(kGrace.count())).Build());
   };
-  static const absl::StatusOr<KernelSpec> exec = made("exec", "a program of yours"),
-                                          python = made("python", "a Python program of yours");
-  return *(kind_ == Kind::kPython ? python : exec);
+  static const SharedSpec exec = made("exec", "a program of yours"), python = made("python", "a Python program of yours");
+  return kind_ == Kind::kPython ? python : exec;
 }
 
 core::OutsideEnd ProgramJob::Run(const DeviceInfo& device, TaskControl& control) {

@@ -24,7 +24,7 @@ class ProgramJob final : public core::OutsideWork {
       : supervisor_(supervisor), kind_(kind), program_(std::move(program)), streams_(std::move(streams)) {}
 
   core::OutsideEnd Run(const DeviceInfo& device, TaskControl& control) override;
-  const KernelSpec& spec() const override;
+  SharedSpec spec() const override;
   std::uint64_t kept_bytes() const override { return streams_->kept_bytes(); }
   std::uint64_t most_kept_bytes() const override { return ProgramStreams::kMostKept; }
   const std::shared_ptr<ProgramStreams>& streams() const { return streams_; }

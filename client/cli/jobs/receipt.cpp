@@ -89,7 +89,7 @@ void AddOther(Table& table, const v1::Receipt& receipt, const std::optional<clie
   const nanoseconds daemon = ns(receipt.total_ns());
   const nanoseconds between = daemon - ns(receipt.queue_ns()) - ns(receipt.load_ns()) -
                               ns(receipt.host_to_device_ns()) - ns(receipt.compile_ns()) - ns(receipt.kernel_ns()) -
-                              ns(receipt.device_to_host_ns());
+                              ns(receipt.device_to_host_ns()) - ns(receipt.store_ns());
   const nanoseconds whole = client ? client->total : daemon;
   const nanoseconds calls = client ? client->total - client->upload - client->download - daemon : nanoseconds(0);
   nanoseconds sum{};
@@ -122,7 +122,7 @@ std::string ReceiptText(const v1::Receipt& receipt, v1::JobState state,
   table.Row({"queue", Ns(receipt.queue_ns())});
   if (client && client->bytes_up > 0)
     table.Row({"upload", DurationText(client->upload), Moved(client->bytes_up, client->upload)});
-  if (receipt.has_load_ns()) table.Row({"load", Ns(receipt.load_ns()), "files by path"});
+  if (receipt.has_load_ns()) table.Row({"load", Ns(receipt.load_ns()), "inputs by path"});
   if (receipt.has_host_to_device_ns()) table.Row({"h→d", Ns(receipt.host_to_device_ns())});
   if (receipt.has_compile_ns())
     table.Row({"compile", Ns(receipt.compile_ns()), receipt.compile_cache_hit() ? "cache hit" : "cache miss"});
@@ -132,6 +132,7 @@ std::string ReceiptText(const v1::Receipt& receipt, v1::JobState state,
     table.Row({"kernel", Ns(receipt.kernel_ns()), KernelNote(receipt, state)});
   }
   if (receipt.has_device_to_host_ns()) table.Row({"d→h", Ns(receipt.device_to_host_ns())});
+  if (receipt.has_store_ns()) table.Row({"store", Ns(receipt.store_ns()), "outputs by path"});
   if (client && client->bytes_down > 0)
     table.Row({"download", DurationText(client->download), Moved(client->bytes_down, client->download)});
   AddOther(table, receipt, client);

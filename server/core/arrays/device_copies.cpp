@@ -7,7 +7,7 @@
 namespace hotplate::core {
 namespace {
 
-// What goes to a device at a time: long enough that its start does not count, unless it is the end of an array.
+// The bytes copied to a device at a time: enough that starting a copy costs little. An array's last piece may be less.
 constexpr std::uint64_t kLeastPiece = std::uint64_t{1} << 20, kMostPiece = std::uint64_t{4} << 20;
 
 // A device that is behind by more is slower than the network: then the job's own copy does as well.
@@ -27,11 +27,13 @@ std::shared_ptr<DeviceCopies> DeviceCopies::Of(const std::vector<std::unique_ptr
     if (device->info().host_memory) continue;
     copies->workers_.push_back(std::make_unique<Worker>());
     copies->workers_.back()->device = device.get();
-    copies->workers_.back()->free_bytes = device->FreeBytes();
+    const std::uint64_t free_bytes = device->FreeBytes();
+    const MutexLock lock(copies->mutex_);
+    copies->backlogs_.emplace_back().free_bytes = free_bytes;
   }
   if (copies->workers_.empty()) return nullptr;
-  for (const std::unique_ptr<Worker>& worker : copies->workers_) {
-    worker->thread = std::thread([plain = copies.get(), &one = *worker] { plain->Run(one); });
+  for (std::size_t i = 0; i < copies->workers_.size(); ++i) {
+    copies->workers_[i]->thread = std::thread([plain = copies.get(), i] { plain->Run(i); });
   }
   return copies;
 }
@@ -55,17 +57,17 @@ void DeviceCopies::Written(const std::shared_ptr<const HostBuffer>& buffer, std:
   MutexLock lock(mutex_);
   if (closed_) return;
   if (before == 0) {
-    Worker& worker = Choose(buffer->size());
-    if (worker.uploads.size() < kMostUploads) worker.uploads.push_back({identity, buffer, buffer->size(), 0, 0});
+    Backlog& chosen = backlogs_[Choose(buffer->size())];
+    if (chosen.uploads.size() < kMostUploads) chosen.uploads.push_back({identity, buffer, buffer->size(), 0, 0});
   }
-  for (const std::unique_ptr<Worker>& worker : workers_) {
-    Upload* const upload = Find(*worker, identity);
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    Upload* const upload = Find(backlogs_[i], identity);
     if (upload == nullptr) continue;
     upload->written = written;
     if (written - upload->sent > kMostBehind) {
-      std::erase_if(worker->uploads, [&](const Upload& one) { return one.identity == identity; });
-    } else if (Next(*worker) != nullptr) {
-      worker->wake.NotifyOne();
+      std::erase_if(backlogs_[i].uploads, [&](const Upload& one) { return one.identity == identity; });
+    } else if (Next(backlogs_[i]) != nullptr) {
+      workers_[i]->wake.NotifyOne();
     }
   }
 }
@@ -73,51 +75,53 @@ void DeviceCopies::Written(const std::shared_ptr<const HostBuffer>& buffer, std:
 void DeviceCopies::Forget(std::uint64_t identity) {
   MutexLock lock(mutex_);
   if (closed_) return;
-  for (const std::unique_ptr<Worker>& worker : workers_) {
-    std::erase_if(worker->uploads, [&](const Upload& one) { return one.identity == identity; });
-    worker->forgotten.push_back(identity);
-    worker->wake.NotifyOne();
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    std::erase_if(backlogs_[i].uploads, [&](const Upload& one) { return one.identity == identity; });
+    backlogs_[i].forgotten.push_back(identity);
+    workers_[i]->wake.NotifyOne();
   }
 }
 
-DeviceCopies::Upload* DeviceCopies::Find(Worker& worker, std::uint64_t identity) {
-  for (Upload& upload : worker.uploads) {
+DeviceCopies::Upload* DeviceCopies::Find(Backlog& backlog, std::uint64_t identity) {
+  for (Upload& upload : backlog.uploads) {
     if (upload.identity == identity) return &upload;
   }
   return nullptr;
 }
 
-DeviceCopies::Upload* DeviceCopies::Next(Worker& worker) {
-  for (Upload& upload : worker.uploads) {
+DeviceCopies::Upload* DeviceCopies::Next(Backlog& backlog) {
+  for (Upload& upload : backlog.uploads) {
     if (upload.written - upload.sent >= kLeastPiece || upload.written == upload.total) return &upload;
   }
   return nullptr;
 }
 
 // Not simply the one with the most room: copies that nobody uses count as room, and all would go to one device.
-DeviceCopies::Worker& DeviceCopies::Choose(std::uint64_t bytes) {
-  Worker* best = nullptr;
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    Worker& one = *workers_[(turn_ + i) % workers_.size()];
-    if (one.free_bytes >= bytes) {
+std::size_t DeviceCopies::Choose(std::uint64_t bytes) {
+  std::size_t best = turn_ % backlogs_.size();
+  for (std::size_t i = 0; i < backlogs_.size(); ++i) {
+    const std::size_t one = (turn_ + i) % backlogs_.size();
+    if (backlogs_[one].free_bytes >= bytes) {
       turn_ += i + 1;
       return one;
     }
-    if (best == nullptr || one.free_bytes > best->free_bytes) best = &one;
+    if (backlogs_[one].free_bytes > backlogs_[best].free_bytes) best = one;
   }
-  return *best;
+  return best;
 }
 
-void DeviceCopies::Run(Worker& worker) {
-  Device& device = *worker.device;
+void DeviceCopies::Run(std::size_t worker) {
+  Device& device = *workers_[worker]->device;
   MutexLock lock(mutex_);
   while (true) {
-    while (!closed_ && worker.forgotten.empty() && Next(worker) == nullptr) worker.wake.Wait(mutex_);
+    while (!closed_ && backlogs_[worker].forgotten.empty() && Next(backlogs_[worker]) == nullptr) {
+      workers_[worker]->wake.Wait(mutex_);
+    }
     if (closed_) return;
-    const std::vector<std::uint64_t> forgotten = std::exchange(worker.forgotten, {});
+    const std::vector<std::uint64_t> forgotten = std::exchange(backlogs_[worker].forgotten, {});
     Upload piece;
     std::uint64_t bytes = 0;
-    if (const Upload* const next = Next(worker); next != nullptr) {
+    if (const Upload* const next = Next(backlogs_[worker]); next != nullptr) {
       piece = *next;
       bytes = std::min(piece.written - piece.sent, kMostPiece);
     }
@@ -131,12 +135,12 @@ void DeviceCopies::Run(Worker& worker) {
     const std::uint64_t free_bytes = device.FreeBytes();
 
     lock.Lock();
-    worker.free_bytes = free_bytes;
-    Upload* const upload = Find(worker, piece.identity);
+    backlogs_[worker].free_bytes = free_bytes;
+    Upload* const upload = Find(backlogs_[worker], piece.identity);
     if (upload == nullptr) continue;  // forgotten meanwhile
     upload->sent += bytes;
     if (!wanted || upload->sent == upload->total) {
-      std::erase_if(worker.uploads, [&](const Upload& one) { return one.identity == piece.identity; });
+      std::erase_if(backlogs_[worker].uploads, [&](const Upload& one) { return one.identity == piece.identity; });
     }
   }
 }

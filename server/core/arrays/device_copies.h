@@ -48,20 +48,24 @@ class DeviceCopies {
     Device* device = nullptr;
     std::thread thread;
     CondVar wake;
-    // Guarded by mutex_ of the DeviceCopies.
+  };
+  // A worker's, at its place in workers_.
+  struct Backlog {
     std::vector<Upload> uploads;
     std::vector<std::uint64_t> forgotten;
     std::uint64_t free_bytes = 0;  // as the device last said
   };
 
   DeviceCopies() = default;
-  void Run(Worker& worker);
-  static Upload* Find(Worker& worker, std::uint64_t identity);
-  static Upload* Next(Worker& worker);
-  Worker& Choose(std::uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Run(std::size_t worker);
+  static Upload* Find(Backlog& backlog, std::uint64_t identity);
+  static Upload* Next(Backlog& backlog);
+  // A worker's place.
+  std::size_t Choose(std::uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::vector<std::unique_ptr<Worker>> workers_;  // one for each device with memory of its own
   Mutex mutex_;
+  std::vector<Backlog> backlogs_ ABSL_GUARDED_BY(mutex_);
   std::size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

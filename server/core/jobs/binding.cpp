@@ -28,13 +28,13 @@ std::string Names(const std::vector<ArgumentSpec>& arguments) {
 
 }  // namespace
 
-Binder::Binder(const Catalog& catalog, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices)
-    : catalog_(catalog), arrays_(arrays), devices_(devices) {}
+Binder::Binder(Catalogues catalogues, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices)
+    : catalogues_(std::move(catalogues)), arrays_(arrays), devices_(devices) {}
 
 absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request, Data data,
                                       const std::vector<std::string>& lost) const {
-  const absl::StatusOr<const KernelSpec*> spec =
-      request.work != nullptr ? &request.work->spec() : catalog_.Find(request.kernel);
+  absl::StatusOr<SharedSpec> spec =
+      request.work != nullptr ? request.work->spec() : catalogues_.For(who)->Find(request.kernel);
   if (!spec.ok()) return spec.status();
 
   std::vector<FieldViolation> violations;
@@ -72,6 +72,7 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
   if (absl::Status status = BindOutputs(who, request, job, violations); !status.ok()) return status;
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
   if (absl::Status status = PlanDevices(request, data, lost, job); !status.ok()) return status;
+  job.spec = *std::move(spec);
   return job;
 }
 

@@ -134,7 +134,7 @@ void Jobs::End(Job& job, JobEnd end, std::vector<ArrayId> owned_arrays) {
       if (output.data != nullptr) job.retained_bytes += output.data->size();
     }
     if (job.work != nullptr) job.retained_bytes += job.work->kept_bytes();
-    bound = std::move(job.bound);  // its spec is only pointed to, and stays
+    bound = std::move(job.bound);
     job.bound.call.params = std::move(bound.call.params);
     table_.Ended(kept);
     while (std::shared_ptr<Job> old = table_.Evict(event.at)) evicted.push_back(std::move(old));

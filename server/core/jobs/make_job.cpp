@@ -64,7 +64,7 @@ std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, Bo
   job->bound = std::move(bound);
 
   job->priority = request.priority;
-  job->kernel = job->bound.call.spec;
+  job->kernel = std::move(job->bound.spec);
   job->needs = job->bound.needs;
   for (const DeviceNeed& need : job->needs) job->devices |= std::uint64_t{1} << need.device;
   for (const BoundOutput& output : job->bound.outputs) {

@@ -24,8 +24,8 @@ class OutsideWork {
   virtual ~OutsideWork() = default;
   // Once, on a lane's thread. Returns when the work is over, and soon after `control` asks for a cancel.
   virtual OutsideEnd Run(const DeviceInfo& device, TaskControl& control) = 0;
-  // Its name, and how long a cancel takes. Lives as long as the program.
-  virtual const KernelSpec& spec() const = 0;
+  // Its name, and how long a cancel takes.
+  virtual SharedSpec spec() const = 0;
   // What it keeps for those who ask after it, while the job is retained: now, and at most.
   virtual std::uint64_t kept_bytes() const = 0;
   virtual std::uint64_t most_kept_bytes() const = 0;

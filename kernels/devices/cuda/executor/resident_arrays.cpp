@@ -12,7 +12,10 @@ ResidentArrays::Use::~Use() {
 std::byte* ResidentArrays::Use::memory() const { return reinterpret_cast<std::byte*>(array_->memory); }
 
 Outcome ResidentArrays::Initialise() {
-  events_.reserve(kSpareEvents);
+  {
+    const MutexLock lock(mutex_);
+    events_.reserve(kSpareEvents);
+  }
   return MakeStream(driver_, stream_);
 }
 
@@ -20,13 +23,14 @@ void ResidentArrays::Clear() {
   if (stream_ == nullptr) return;
   static_cast<void>(Evict(UINT64_MAX, stream_.get()));
   // Waiting for a lost device may never end.
+  const MutexLock lock(mutex_);
   if (!lost_) static_cast<void>(driver_.cuStreamSynchronize(stream_.get()));
   events_.clear();
   stream_.reset();
 }
 
 ResidentArrays::Use ResidentArrays::Find(std::uint64_t identity, std::uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto at = by_identity_.find(identity);
   if (at == by_identity_.end() || (*at->second)->bytes != bytes) return {};
   return Hold(at->second);
@@ -42,7 +46,7 @@ ResidentArrays::Use ResidentArrays::Add(std::uint64_t identity, std::uint64_t by
     array->identity = identity;
     array->bytes = bytes;
     array->memory = memory;
-    array->copied = copied;
+    array->state.copied = copied;  // no other thread knows it yet
     if (Mark(*array, stream)) use = Insert(array);
   } catch (const std::bad_alloc&) {
   }
@@ -57,7 +61,7 @@ ResidentArrays::Use ResidentArrays::Add(std::uint64_t identity, std::uint64_t by
 
 bool ResidentArrays::Mark(Array& array, CUstream_st* stream) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!events_.empty()) {
       array.ready = std::move(events_.back());
       events_.pop_back();
@@ -68,7 +72,7 @@ bool ResidentArrays::Mark(Array& array, CUstream_st* stream) {
 }
 
 ResidentArrays::Use ResidentArrays::Insert(const std::shared_ptr<Array>& array) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (lost_) return {};
   if (const auto at = by_identity_.find(array->identity); at != by_identity_.end()) {
     return (*at->second)->bytes == array->bytes ? Hold(at->second) : Use();
@@ -83,16 +87,16 @@ ResidentArrays::Use ResidentArrays::Insert(const std::shared_ptr<Array>& array) 
 
 ResidentArrays::Use ResidentArrays::Hold(Arrays::iterator at) {
   Array& array = **at;
-  if (array.users++ == 0) idle_bytes_ -= MemoryBytes(array.bytes);
+  if (StateOf(array).users++ == 0) idle_bytes_ -= MemoryBytes(array.bytes);
   arrays_.splice(arrays_.end(), arrays_, at);
   return Use(this, *at);
 }
 
 void ResidentArrays::LetGo(Array& array) {
   {
-    const std::lock_guard lock(mutex_);
-    if (--array.users > 0) return;
-    if (array.known) {
+    const MutexLock lock(mutex_);
+    if (--StateOf(array).users > 0) return;
+    if (StateOf(array).known) {
       idle_bytes_ += MemoryBytes(array.bytes);
       return;
     }
@@ -105,8 +109,8 @@ std::shared_ptr<ResidentArrays::Array> ResidentArrays::Take(Arrays::iterator at)
   const std::shared_ptr<Array> array = *at;
   by_identity_.erase(array->identity);
   arrays_.erase(at);
-  array->known = false;
-  if (array->users == 0) {
+  StateOf(*array).known = false;
+  if (StateOf(*array).users == 0) {
     idle_bytes_ -= MemoryBytes(array->bytes);
     bytes_ -= MemoryBytes(array->bytes);
   }
@@ -115,21 +119,21 @@ std::shared_ptr<ResidentArrays::Array> ResidentArrays::Take(Arrays::iterator at)
 
 void ResidentArrays::Free(Array& array, CUstream_st* stream) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (lost_) return;
   }
   // Should either fail, the memory is lost, and the device's next task finds out why.
   const bool joined = array.ready == nullptr || driver_.cuStreamWaitEvent(stream, array.ready.get(), 0) == kDriverOk;
   if (joined) static_cast<void>(driver_.cuMemFreeAsync(array.memory, stream));
   if (array.ready == nullptr) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (events_.size() < kSpareEvents) events_.push_back(std::move(array.ready));
 }
 
 void ResidentArrays::EndTurn(Array& array) {
-  const std::lock_guard lock(mutex_);
-  array.filling = false;
-  changed_.notify_all();
+  const MutexLock lock(mutex_);
+  StateOf(array).filling = false;
+  changed_.NotifyAll();
 }
 
 Outcome ResidentArrays::Join(const Array& array, CUstream_st* stream) const {
@@ -139,19 +143,19 @@ Outcome ResidentArrays::Join(const Array& array, CUstream_st* stream) const {
 Outcome ResidentArrays::Grow(Array& array, std::uint64_t copied, CUstream_st* stream) {
   const Outcome recorded = driver_.Check(driver_.cuEventRecord(array.ready.get(), stream), "marking an array");
   if (!recorded.ok()) return recorded;
-  const std::lock_guard lock(mutex_);
-  array.copied = copied;
+  const MutexLock lock(mutex_);
+  StateOf(array).copied = copied;
   return recorded;
 }
 
 void ResidentArrays::Forget(std::uint64_t identity) {
   std::shared_ptr<Array> gone;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto at = by_identity_.find(identity);
     if (at == by_identity_.end()) return;
     gone = Take(at->second);
-    if (gone->users > 0) return;
+    if (StateOf(*gone).users > 0) return;
   }
   Free(*gone, stream());
 }
@@ -160,10 +164,10 @@ std::uint64_t ResidentArrays::Evict(std::uint64_t bytes, CUstream_st* stream) {
   std::vector<std::shared_ptr<Array>> gone;
   std::uint64_t freed = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (auto at = arrays_.begin(); at != arrays_.end() && freed < bytes;) {
       const auto one = at++;
-      if ((*one)->users > 0) continue;
+      if (StateOf(**one).users > 0) continue;
       freed += MemoryBytes((*one)->bytes);
       gone.push_back(Take(one));
     }
@@ -173,26 +177,26 @@ std::uint64_t ResidentArrays::Evict(std::uint64_t bytes, CUstream_st* stream) {
 }
 
 void ResidentArrays::Abandon() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   lost_ = true;
-  for (const std::shared_ptr<Array>& array : arrays_) array->known = false;
+  for (const std::shared_ptr<Array>& array : arrays_) StateOf(*array).known = false;
   arrays_.clear();
   by_identity_.clear();
   bytes_ = idle_bytes_ = 0;
 }
 
 std::uint64_t ResidentArrays::bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return bytes_;
 }
 
 std::uint64_t ResidentArrays::idle_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return idle_bytes_;
 }
 
 std::uint64_t ResidentArrays::count() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return arrays_.size();
 }
 
