@@ -17,7 +17,7 @@ absl::Status ReadOutput(const ServiceContext& context, const core::Principal& wh
   if (!job.ok()) return context.AboutJob(job.status(), id.value());
   const auto* const program = dynamic_cast<const ProgramJob*>(job->work.get());
   if (program == nullptr) {
-    return absl::FailedPreconditionError("job " + id.value() + " runs the kernel " + job->kernel +
+    return absl::InvalidArgumentError("job " + id.value() + " runs the kernel " + job->kernel +
                                          ", which prints nothing: its outputs are arrays (hotplate result " +
                                          id.value() + ")");
   }

@@ -109,7 +109,7 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
 absl::Status FindOnNode(server::Program& program, const std::string& node) {
   struct stat facts {};
   if (stat(program.folder.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) {
-    return Refused(absl::StatusCode::kFailedPrecondition,
+    return Refused(absl::StatusCode::kNotFound,
                    {{"folder", absl::StrCat("node ", node, " has no folder ", Quoted(program.folder),
                                             ": begin in one that it shares with this machine")}});
   }

@@ -18,7 +18,7 @@ struct ProgramRequest {
 // INVALID_ARGUMENT names every field that is wrong.
 absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program);
 
-// FAILED_PRECONDITION: there is no such folder. NOT_FOUND: there is no such program that can be executed.
+// NOT_FOUND: there is no such folder, or no such program that can be executed.
 absl::Status FindOnNode(server::Program& program, const std::string& node);
 
 // INVALID_ARGUMENT: not one of those that may be sent.

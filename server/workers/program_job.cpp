@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/quantity.h"
 
@@ -118,6 +120,9 @@ core::OutsideEnd ProgramJob::Run(const DeviceInfo& device, TaskControl& control)
 }
 
 absl::StatusOr<ProgramEnd> ProgramJob::Attend(RunningProgram& running, TaskControl& control) {
+  const Descriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  streams_->SetWake(&wake);
+  const absl::Cleanup forget = [this] { streams_->SetWake(nullptr); };
   std::optional<ProgramEnd> end;
   std::optional<Steady::time_point> asked;
   bool killed = false;
@@ -130,9 +135,10 @@ absl::StatusOr<ProgramEnd> ProgramJob::Attend(RunningProgram& running, TaskContr
                             {room ? running.out.get() : -1, POLLIN, 0},
                             {room ? running.err.get() : -1, POLLIN, 0},
                             {input == ProgramStreams::Input::kWaits ? running.in.get() : -1, POLLOUT, 0},
-                            {streams_->wake(), POLLIN, 0}};
+                            {wake.get(), POLLIN, 0}};
     poll(descriptors, std::size(descriptors), static_cast<int>(kLook.count()));
-    if (descriptors[4].revents != 0) streams_->Woken();
+    eventfd_t ignored;
+    eventfd_read(wake.get(), &ignored);
     if (descriptors[1].revents != 0 && !Read(running.out, OutputStream::kOut, *streams_)) running.out.Close();
     if (descriptors[2].revents != 0 && !Read(running.err, OutputStream::kErr, *streams_)) running.err.Close();
     if (descriptors[3].revents != 0) Write(running.in, *streams_);

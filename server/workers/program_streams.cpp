@@ -20,8 +20,7 @@ void Append(std::deque<OutputPiece>& pieces, OutputStream stream, std::string_vi
 
 }  // namespace
 
-ProgramStreams::ProgramStreams(bool has_client)
-    : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), has_client_(has_client), input_closed_(!has_client) {}
+ProgramStreams::ProgramStreams(bool has_client) : has_client_(has_client), input_closed_(!has_client) {}
 
 void ProgramStreams::Listen(std::function<void()> changed) {
   MutexLock lock(calling_);
@@ -86,12 +85,15 @@ void ProgramStreams::Signal(int number) {
   Wake();
 }
 
-void ProgramStreams::Woken() {
-  eventfd_t ignored;
-  eventfd_read(wake_.get(), &ignored);
+void ProgramStreams::SetWake(const Descriptor* eventfd) {
+  MutexLock lock(mutex_);
+  wake_ = eventfd;
 }
 
-void ProgramStreams::Wake() { eventfd_write(wake_.get(), 1); }
+void ProgramStreams::Wake() {
+  MutexLock lock(mutex_);
+  if (wake_ != nullptr) eventfd_write(wake_->get(), 1);
+}
 
 bool ProgramStreams::HasRoomForOutput() const {
   MutexLock lock(mutex_);

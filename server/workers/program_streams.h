@@ -44,9 +44,8 @@ class ProgramStreams {
   bool HasRoomForInput() const;
   void Signal(int number);
 
-  // The program's side. `wake()` is readable when there is something new.
-  int wake() const { return wake_.get(); }
-  void Woken();
+  // The program's side. While it runs: what becomes readable when there is something new; null afterwards.
+  void SetWake(const Descriptor* eventfd);
   bool HasRoomForOutput() const;
   void AddOutput(OutputStream stream, std::string_view text);
   enum class Input { kNoneYet, kWaits, kClosed };
@@ -71,8 +70,8 @@ class ProgramStreams {
   void Keep(OutputStream stream, std::string_view text) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TellClient();
 
-  const Descriptor wake_;
   mutable Mutex mutex_;
+  const Descriptor* wake_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool has_client_ ABSL_GUARDED_BY(mutex_);
   std::deque<OutputPiece> output_ ABSL_GUARDED_BY(mutex_);
   std::size_t output_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

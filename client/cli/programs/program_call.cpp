@@ -102,7 +102,7 @@ absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const std::string
   if (kind == "python" && !call.environment("PYTHONUNBUFFERED")) program.add_environment("PYTHONUNBUFFERED=1");
   std::error_code error;
   program.set_folder(std::filesystem::current_path(error).string());
-  if (error) return absl::FailedPreconditionError("the current folder cannot be found: " + error.message());
+  if (error) return absl::NotFoundError("the current folder cannot be found: " + error.message());
   program.set_device(call.arguments.Text("device").value_or(""));
   program.set_priority(static_cast<int>(priority->value_or(0)));
   program.set_request_id(call.arguments.Text("request-id").value_or(""));
