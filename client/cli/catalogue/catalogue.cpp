@@ -134,6 +134,11 @@ constexpr Equivalent kEquivalents[] = {
     {"det", ""},
 };
 
+std::string DefaultText(const v1::ParamSpec& param) {
+  if (!param.default_text().empty()) return "default: " + param.default_text();
+  return param.has_default_value() ? Text(param.default_value()) : "must be given";
+}
+
 }  // namespace
 
 const v1::CatalogueFile& EmbeddedCatalogue() {
@@ -221,11 +226,6 @@ std::string DeterminismText(v1::Determinism determinism) {
     default:
       return "";
   }
-}
-
-std::string DefaultText(const v1::ParamSpec& param) {
-  if (!param.default_text().empty()) return "default: " + param.default_text();
-  return param.has_default_value() ? Text(param.default_value()) : "must be given";
 }
 
 std::string DescribeKernel(const v1::KernelSpec& kernel, int columns) {
