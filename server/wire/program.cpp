@@ -36,12 +36,25 @@ void CheckTexts(const google::protobuf::RepeatedPtrField<std::string>& texts, co
 }
 
 std::optional<std::string> ValueIn(const std::vector<std::string>& environment, const std::string& name) {
+  std::optional<std::string> value;  // the last one counts
   for (const std::string& variable : environment) {
     if (variable.size() > name.size() && variable.starts_with(name) && variable[name.size()] == '=') {
-      return variable.substr(name.size() + 1);
+      value = variable.substr(name.size() + 1);
     }
   }
-  return std::nullopt;
+  return value;
+}
+
+// PATH as the program in this folder understands it: "bin" and "." are folders of its own.
+std::string PathFrom(const std::string& folder, const std::string& path) {
+  std::string from;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    const std::string one = path.substr(begin, end - begin);
+    absl::StrAppend(&from, from.empty() ? "" : ":", one.empty() || one[0] != '/' ? folder + "/" + one : one);
+    begin = end + 1;
+  }
+  return from;
 }
 
 }  // namespace
@@ -100,9 +113,10 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
   request.job.priority = program.priority();
   request.job.label = program.label();
   request.job.request_id = program.request_id();
+  request.job.forget_when_delivered = program.forget_when_delivered();
   request.job.payload_hash =
       absl::HashOf(request.program.arguments, request.program.environment, request.program.folder, request.job.kernel,
-                   request.job.device, request.job.priority);
+                   request.job.device, request.job.priority, request.job.time_limit.value_or(core::nanoseconds()).count());
   return request;
 }
 
@@ -116,7 +130,8 @@ absl::Status FindOnNode(server::Program& program, const std::string& node) {
   const std::string asked = program.arguments.front();
   std::optional<std::string> found;
   if (asked.find('/') == std::string::npos) {
-    const std::string path = ValueIn(program.environment, "PATH").value_or("/usr/local/bin:/usr/bin:/bin");
+    const std::string path =
+        PathFrom(program.folder, ValueIn(program.environment, "PATH").value_or("/usr/local/bin:/usr/bin:/bin"));
     found = FindProgram(asked, [&path](const std::string& name) {
       return name == "PATH" ? std::optional(path) : std::nullopt;
     });

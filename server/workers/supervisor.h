@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -41,9 +42,13 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // Returns when the program has begun. Thread-safe. FAILED_PRECONDITION: the system cannot execute the file, or its
+  // False: it was killed, and no program can be started any more.
+  bool alive() const;
+
+  // Returns when the program has begun, or `give_up` says so (CANCELLED): it asks a file server, which may not answer.
+  // Thread-safe. FAILED_PRECONDITION: the system cannot execute the file, or its
   // folder cannot be entered; UNAVAILABLE: the supervisor is gone.
-  absl::StatusOr<RunningProgram> Start(const Program& program);
+  absl::StatusOr<RunningProgram> Start(const Program& program, const std::function<bool()>& give_up);
 
   pid_t pid() const { return pid_; }
 
