@@ -27,7 +27,8 @@ absl::StatusOr<core::JobRequest> ProgramAsJob(const ServiceContext& context, con
         "this daemon runs no code of yours: it was started with --user-code none (or expressions)");
   }
   if (!settings.supervisor->alive()) {
-    return absl::UnavailableError("the daemon can start no programs any more, since their supervisor was killed: restart it");
+    return absl::UnavailableError(
+        "the daemon can start no programs any more, since their supervisor was killed: restart it");
   }
   absl::StatusOr<wire::ProgramRequest> request = wire::FromProto(program);
   if (!request.ok()) return request.status();

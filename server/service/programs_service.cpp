@@ -30,8 +30,8 @@ absl::StatusOr<FoundProgram> FindProgramOf(const ServiceContext& context, const 
   return FoundProgram{std::move(id), program->streams(), job->end != nullptr};
 }
 
-absl::Status ReadOutput(const ServiceContext& context, const core::Principal& who, const v1::ProgramOutputRequest& request,
-                        v1::ProgramOutputResponse& response) {
+absl::Status ReadOutput(const ServiceContext& context, const core::Principal& who,
+                        const v1::ProgramOutputRequest& request, v1::ProgramOutputResponse& response) {
   const absl::StatusOr<FoundProgram> program = FindProgramOf(context, who, request.job_id());
   if (!program.ok()) return program.status();
   // Read after the state was, so that nothing can come behind the end.
@@ -94,9 +94,8 @@ grpc::ServerUnaryReactor* ProgramsService::Submit(grpc::CallbackServerContext* c
 grpc::ServerUnaryReactor* ProgramsService::Output(grpc::CallbackServerContext* call,
                                                   const v1::ProgramOutputRequest* request,
                                                   v1::ProgramOutputResponse* response) {
-  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) {
-    return ReadOutput(context_, who, *request, *response);
-  });
+  return AnswerNow(context_, call, core::Scope::kObserve,
+                   [&](const core::Principal& who) { return ReadOutput(context_, who, *request, *response); });
 }
 
 }  // namespace hotplate::server

@@ -77,8 +77,8 @@ bool RunProgramCall::Obey(v1::RunProgramRequest& request) {
 void RunProgramCall::Begin(const v1::Program& program) {
   absl::Status status = context_.AcceptsJobs();
   if (status.ok()) {
-    status = context_.PostForFiles(program.ByteSizeLong(),
-                                   [self = shared_from_this(), this, program] { Submit(program); });
+    status =
+        context_.PostForFiles(program.ByteSizeLong(), [self = shared_from_this(), this, program] { Submit(program); });
   }
   if (!status.ok()) Refuse(status);
 }
@@ -87,8 +87,9 @@ void RunProgramCall::Submit(const v1::Program& program) {
   absl::StatusOr<core::JobRequest> job = ProgramAsJob(context_, program, streams_);
   if (!job.ok()) return Refuse(job.status());
   if (!job->request_id.empty()) {
-    return Refuse(InvalidField("request_id", "a program with a client cannot have a request_id: nobody else can have its "
-                                             "streams; submit it"));
+    return Refuse(InvalidField("request_id",
+                               "a program with a client cannot have a request_id: nobody else can have its "
+                               "streams; submit it"));
   }
   job->attached = true;
   job->on_disconnect = core::DisconnectPolicy::kCancel;

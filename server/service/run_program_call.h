@@ -64,12 +64,12 @@ class RunProgramCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, v1
   v1::RunProgramResponse response_;  // belongs to whoever set writing_
 
   Mutex mutex_;
-  bool begun_ ABSL_GUARDED_BY(mutex_) = false;          // the program came
-  bool read_later_ ABSL_GUARDED_BY(mutex_) = false;     // when there is room for input
+  bool begun_ ABSL_GUARDED_BY(mutex_) = false;       // the program came
+  bool read_later_ ABSL_GUARDED_BY(mutex_) = false;  // when there is room for input
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool told_id_ ABSL_GUARDED_BY(mutex_) = false;
   bool end_sent_ ABSL_GUARDED_BY(mutex_) = false;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;       // Finish was called
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // Finish was called
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::Status> refusal_ ABSL_GUARDED_BY(mutex_);
   std::string kernel_ ABSL_GUARDED_BY(mutex_);

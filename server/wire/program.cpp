@@ -69,8 +69,8 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
   for (const std::string& variable : program.environment()) {
     const std::size_t name = variable.find('=');
     if (name != std::string::npos && name > 0) continue;
-    violations.push_back({"environment", absl::StrCat("environment has ", Quoted(variable.substr(0, 64)),
-                                                      ", which is not NAME=value")});
+    violations.push_back(
+        {"environment", absl::StrCat("environment has ", Quoted(variable.substr(0, 64)), ", which is not NAME=value")});
   }
   std::size_t bytes = 0;
   for (const auto* const texts : {&program.arguments(), &program.environment()}) {
@@ -85,8 +85,8 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
                                                  "; it must be an absolute path")});
   }
   if (program.kind() != "" && program.kind() != "exec" && program.kind() != "python") {
-    violations.push_back({"kind", absl::StrCat("kind is ", Quoted(program.kind().substr(0, 64)),
-                                               "; it can be exec or python")});
+    violations.push_back(
+        {"kind", absl::StrCat("kind is ", Quoted(program.kind().substr(0, 64)), "; it can be exec or python")});
   }
   ProgramRequest request;
   if (program.has_time_limit()) {
@@ -114,9 +114,9 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
   request.job.label = program.label();
   request.job.request_id = program.request_id();
   request.job.forget_when_delivered = program.forget_when_delivered();
-  request.job.payload_hash =
-      absl::HashOf(request.program.arguments, request.program.environment, request.program.folder, request.job.kernel,
-                   request.job.device, request.job.priority, request.job.time_limit.value_or(core::nanoseconds()).count());
+  request.job.payload_hash = absl::HashOf(
+      request.program.arguments, request.program.environment, request.program.folder, request.job.kernel,
+      request.job.device, request.job.priority, request.job.time_limit.value_or(core::nanoseconds()).count());
   return request;
 }
 
@@ -132,18 +132,17 @@ absl::Status FindOnNode(server::Program& program, const std::string& node) {
   if (asked.find('/') == std::string::npos) {
     const std::string path =
         PathFrom(program.folder, ValueIn(program.environment, "PATH").value_or("/usr/local/bin:/usr/bin:/bin"));
-    found = FindProgram(asked, [&path](const std::string& name) {
-      return name == "PATH" ? std::optional(path) : std::nullopt;
-    });
+    found = FindProgram(
+        asked, [&path](const std::string& name) { return name == "PATH" ? std::optional(path) : std::nullopt; });
   } else {
     const std::string path = asked[0] == '/' ? asked : program.folder + "/" + asked;
     if (stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && access(path.c_str(), X_OK) == 0) found = path;
   }
   if (!found) {
-    return Refused(absl::StatusCode::kNotFound,
-                   {{"arguments", absl::StrCat("node ", node, " has no program ", Quoted(asked),
-                                               asked.find('/') == std::string::npos ? " in PATH"
-                                                                                    : " that can be executed")}});
+    return Refused(
+        absl::StatusCode::kNotFound,
+        {{"arguments", absl::StrCat("node ", node, " has no program ", Quoted(asked),
+                                    asked.find('/') == std::string::npos ? " in PATH" : " that can be executed")}});
   }
   program.file = *std::move(found);
   return absl::OkStatus();
@@ -153,8 +152,9 @@ absl::StatusOr<int> SignalFromProto(int number) {
   for (const int one : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT}) {
     if (number == one) return number;
   }
-  return InvalidField("signal", absl::StrCat("signal is ", number,
-                                             "; it can be SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 or SIGCONT"));
+  return InvalidField(
+      "signal",
+      absl::StrCat("signal is ", number, "; it can be SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 or SIGCONT"));
 }
 
 }  // namespace hotplate::wire

@@ -172,8 +172,8 @@ class Keeper {
     poll(descriptors, 2, at_most ? static_cast<int>(at_most->count()) : -1);
     signalfd_siginfo info;
     while (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
-      // From the system, since the supervisor is gone: whoever else sends it (a batch system to all of a job's processes)
-      // means the program, which has got it too.
+      // From the system, since the supervisor is gone: whoever else sends it (a batch system to all of a job's
+      // processes) means the program, which has got it too.
       if (info.ssi_signo == SIGTERM && getppid() != supervisor_) killing_ = true;
     }
     if (descriptors[1].revents != 0) Obey();

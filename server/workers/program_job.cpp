@@ -69,17 +69,19 @@ SharedSpec ProgramJob::spec() const {
     return std::make_shared<const KernelSpec>(
         *KernelSpecBuilder(name, summary).NoOutputs().Chunked(static_cast<int>(kGrace.count())).Build());
   };
-  static const SharedSpec exec = made("exec", "a program of yours"), python = made("python", "a Python program of yours");
+  static const SharedSpec exec = made("exec", "a program of yours"),
+                          python = made("python", "a Python program of yours");
   return kind_ == Kind::kPython ? python : exec;
 }
 
 core::OutsideEnd ProgramJob::Run(const DeviceInfo& device, TaskControl& control) {
   using End = core::OutsideEnd::Kind;
-  program_.environment = EnvironmentOn(
-      device, device.uuid.empty() ? device.threads_per_lane : program_.threads_beside_gpu, program_.environment,
-      OwnEnvironment());
+  program_.environment =
+      EnvironmentOn(device, device.uuid.empty() ? device.threads_per_lane : program_.threads_beside_gpu,
+                    program_.environment, OwnEnvironment());
   const Steady::time_point start = Steady::now();
-  absl::StatusOr<RunningProgram> running = supervisor_.Start(program_, [&control] { return control.cancel_requested(); });
+  absl::StatusOr<RunningProgram> running =
+      supervisor_.Start(program_, [&control] { return control.cancel_requested(); });
   const std::string name = program_.arguments.front();
   // It may be listed for an hour: what it was made of goes now.
   program_ = Program{.memory_bytes = program_.memory_bytes};

@@ -1,5 +1,5 @@
-// What goes in and out of a program that runs for a client: bounded on the way, so that a program that prints more than its
-// client reads waits, as it would for a pipe; and the beginning and the end of it are kept with the job.
+// What goes in and out of a program that runs for a client: bounded on the way, so that a program that prints more than
+// its client reads waits, as it would for a pipe; and the beginning and the end of it are kept with the job.
 #pragma once
 
 #include <cstddef>

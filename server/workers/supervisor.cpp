@@ -233,8 +233,8 @@ class SupervisorProcess {
 absl::Status NotStarted(const Program& program, const KeeperNews& news) {
   const std::string why = std::strerror(news.error);
   if (news.error == EAGAIN || news.error == ENOMEM) {
-    return absl::ResourceExhaustedError(absl::StrCat(program.file, " was not started: the system has no room for a process (",
-                                                     why, ")"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(program.file, " was not started: the system has no room for a process (", why, ")"));
   }
   if (news.bad_folder != 0) {
     return absl::FailedPreconditionError(absl::StrCat("the folder ", program.folder, " cannot be entered: ", why));

@@ -2,10 +2,10 @@
 //
 //   daemon ── supervisor ── keeper ── program ── …
 //
-// The supervisor's process is forked from the daemon at its start, while that has one thread, no secret and no device: so
-// nothing of the kind can be inherited, and a fork costs a fraction of a millisecond however large the daemon becomes. It
-// forks a keeper (keeper.h) for each program. When the daemon ends in whatever way, the supervisor ends, and so do the
-// keepers with all that they keep.
+// The supervisor's process is forked from the daemon at its start, while that has one thread, no secret and no device:
+// so nothing of the kind can be inherited, and a fork costs a fraction of a millisecond however large the daemon
+// becomes. It forks a keeper (keeper.h) for each program. When the daemon ends in whatever way, the supervisor ends,
+// and so do the keepers with all that they keep.
 #pragma once
 
 #include <sys/types.h>

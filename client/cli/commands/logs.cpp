@@ -47,7 +47,8 @@ std::size_t WholeCharacters(const std::string& text) {
 
 // What a job prints, from its beginning to its end; with --follow until that has come.
 absl::Status LogsOfJob(const Invocation& call, const std::string& word) {
-  if (call.arguments.Text("lines")) return UsageError("--lines is for the daemon's log: logs JOB shows all that is kept");
+  if (call.arguments.Text("lines"))
+    return UsageError("--lines is for the daemon's log: logs JOB shows all that is kept");
   auto client = call.Connect();
   if (!client.ok()) return client.status();
   const auto id = SelectJob(*client, word);
@@ -62,8 +63,9 @@ absl::Status LogsOfJob(const Invocation& call, const std::string& word) {
       const std::string& text = piece.has_out() ? piece.out() : piece.err();
       from += text.size();
       if (call.console.json) {
-        call.output.Answer([] { return ""; },
-                           [&] { return JsonObject().Text("stream", piece.has_out() ? "out" : "err").Text("text", text).Json(); }, "");
+        call.output.Answer(
+            [] { return ""; },
+            [&] { return JsonObject().Text("stream", piece.has_out() ? "out" : "err").Text("text", text).Json(); }, "");
       } else {
         std::ostream& stream = piece.has_out() ? call.console.out : call.console.err;
         const bool terminal = piece.has_out() ? call.console.out_terminal : call.console.err_terminal;
@@ -153,8 +155,10 @@ Command LogsCommand() {
       .group = Group::kDaemon,
       .summary = "show the daemon's log, even after it has ended, or what a program of yours prints",
       .details =
-          "Without JOB, the daemon's log; if a batch job's daemon did not become ready, the batch job's output. With JOB, what\n"
-          "that program has printed: the daemon keeps the first 64 KiB and the last 192. --json prints one object per line.",
+          "Without JOB, the daemon's log; if a batch job's daemon did not become ready, the batch job's output. With "
+          "JOB, what\n"
+          "that program has printed: the daemon keeps the first 64 KiB and the last 192. --json prints one object per "
+          "line.",
       .example = "hotplate logs -f",
       .positionals = {{.name = "JOB", .help = "a program's job: its id, or last", .minimum = 0, .offer = Offer::kJob}},
       .options = {{.names = "-f,--follow", .value = "", .help = "keep printing new lines"},

@@ -58,9 +58,8 @@ std::string Label(const std::string& name) {
 
 // The name to list the job by: the script's, or the program's.
 std::string LabelOf(const std::vector<std::string>& words) {
-  const auto named = std::find_if(words.begin(), words.end(), [](const std::string& word) {
-    return !word.empty() && word[0] != '-';
-  });
+  const auto named =
+      std::find_if(words.begin(), words.end(), [](const std::string& word) { return !word.empty() && word[0] != '-'; });
   if (named == words.end()) return "";
   return Label(std::filesystem::path(*named).filename().string());
 }
@@ -76,7 +75,8 @@ absl::Status StatusOfEnd(const Invocation& call, const std::string& job_id, cons
     call.console.err << ReceiptText(receipt, end.state());
   const std::string& why = end.error().message();
   const bool by_itself = end.state() == v1::COMPLETED || end.state() == v1::FAILED;
-  if (by_itself && receipt.process().has_exit_code() && (receipt.process().exit_code() != 0 || end.state() == v1::COMPLETED))
+  if (by_itself && receipt.process().has_exit_code() &&
+      (receipt.process().exit_code() != 0 || end.state() == v1::COMPLETED))
     return EndedAs(receipt.process().exit_code());
   if (receipt.process().has_signal() && by_itself) {
     return WithExitCode(absl::AbortedError(why), static_cast<ExitCode>(128 + receipt.process().signal()));
@@ -89,9 +89,11 @@ absl::Status StatusOfEnd(const Invocation& call, const std::string& job_id, cons
 }  // namespace
 
 std::vector<std::string> ExportedEnvironment(const std::string& which, const std::vector<std::string>& own) {
-  const std::vector<std::string> names = which == "ALL" || which == "NONE" ? std::vector<std::string>() : SplitAt(which, ',');
+  const std::vector<std::string> names =
+      which == "ALL" || which == "NONE" ? std::vector<std::string>() : SplitAt(which, ',');
   const auto is_exported = [&](std::string_view name) {
-    if (name.starts_with("HOTPLATE_") || name.starts_with("SSH_") || name == "DISPLAY" || name == "XDG_RUNTIME_DIR") return false;
+    if (name.starts_with("HOTPLATE_") || name.starts_with("SSH_") || name == "DISPLAY" || name == "XDG_RUNTIME_DIR")
+      return false;
     return which == "ALL" || std::find(std::begin(kAlways), std::end(kAlways), name) != std::end(kAlways) ||
            std::find(names.begin(), names.end(), name) != names.end();
   };
@@ -104,10 +106,10 @@ std::vector<std::string> ExportedEnvironment(const std::string& which, const std
   return exported;
 }
 
-absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const std::string& kind, std::vector<std::string> words) {
+absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const std::string& kind,
+                                       std::vector<std::string> words) {
   if (kind == "exec" && words.empty()) return UsageError("PROGRAM is missing: the program to run");
-  if (kind == "python" && words.empty())
-    return UsageError("SCRIPT is missing: a file, -m MODULE or -c CODE");
+  if (kind == "python" && words.empty()) return UsageError("SCRIPT is missing: a file, -m MODULE or -c CODE");
   const auto time_limit = call.arguments.Duration("time-limit");
   if (!time_limit.ok()) return time_limit.status();
   const auto priority = call.arguments.Integer("priority", -100, 100);
@@ -147,7 +149,8 @@ absl::Status RunAttached(const Invocation& call, const v1::Program& program) {
   const auto on_response = [&](const v1::RunProgramResponse& response) {
     if (!response.job_id().empty()) job_id = response.job_id();
     for (const v1::ProgramPiece& piece : response.pieces()) {
-      const bool written = piece.has_out() ? WriteOut(STDOUT_FILENO, piece.out()) : WriteOut(STDERR_FILENO, piece.err());
+      const bool written =
+          piece.has_out() ? WriteOut(STDOUT_FILENO, piece.out()) : WriteOut(STDERR_FILENO, piece.err());
       if (written) continue;
       broken_pipe = true;
       cancellation.Cancel();
@@ -157,7 +160,8 @@ absl::Status RunAttached(const Invocation& call, const v1::Program& program) {
     if (response.has_notice()) Remark(call.console, response.notice().text());
   };
   const absl::StatusOr<v1::JobEnd> end = client->RunProgram(
-      program, [](std::shared_ptr<client::ProgramInput> input) { PassInput(std::move(input)); }, on_response, &cancellation);
+      program, [](std::shared_ptr<client::ProgramInput> input) { PassInput(std::move(input)); }, on_response,
+      &cancellation);
   signals.Running(nullptr);  // the client goes before the signals do
   if (broken_pipe) return EndedAs(128 + SIGPIPE);
   if (end.ok()) return StatusOfEnd(call, job_id, *end);
@@ -174,8 +178,8 @@ absl::Status SubmitDetached(const Invocation& call, const v1::Program& program) 
   if (!id.ok()) return id.status();
   call.output.Answer(
       [&] {
-        return Done(call.console, "job " + *id + " queued") + "\n  hotplate logs -f " + *id + " · hotplate watch " + *id +
-               " · hotplate cancel " + *id;
+        return Done(call.console, "job " + *id + " queued") + "\n  hotplate logs -f " + *id + " · hotplate watch " +
+               *id + " · hotplate cancel " + *id;
       },
       [&] { return JsonObject().Text("jobId", *id).Text("kernel", program.kind()).Json(); }, *id);
   return absl::OkStatus();

@@ -1,5 +1,5 @@
-// This command's standard input and signals on their way to a program, each moved by a thread of its own, since input waits
-// while the program does not read; and the program's output on its way to this command's.
+// This command's standard input and signals on their way to a program, each moved by a thread of its own, since input
+// waits while the program does not read; and the program's output on its way to this command's.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,12 @@
 
 namespace hotplate::cli {
 
-// SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 while a program is on its way or runs. Before Connected they end this
-// command at once; before Running they give the program up; then they go to it.
+// SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 while a program is on its way or runs. Before Connected they
+// end this command at once; before Running they give the program up; then they go to it.
 class ProgramSignals {
  public:
-  // Blocks them in this thread and those that it starts: make it before there are others. `give_up` is called on a thread
-  // of its own, also for the third Ctrl-C within two seconds.
+  // Blocks them in this thread and those that it starts: make it before there are others. `give_up` is called on a
+  // thread of its own, also for the third Ctrl-C within two seconds.
   explicit ProgramSignals(std::function<void()> give_up);
   ~ProgramSignals();
   ProgramSignals(const ProgramSignals&) = delete;
@@ -46,8 +46,8 @@ class ProgramSignals {
   std::thread thread_;
 };
 
-// Passes standard input on until it ends or the program takes no more. The thread is left to itself: it may sit in a read
-// that nothing but input ends.
+// Passes standard input on until it ends or the program takes no more. The thread is left to itself: it may sit in a
+// read that nothing but input ends.
 void PassInput(std::shared_ptr<client::ProgramInput> input);
 
 // All of it, as it is. False: it cannot be written there any more.

@@ -31,7 +31,6 @@ RunResult RunOutside(Job& job, const DeviceInfo& device) {
   return result;
 }
 
-
 unsigned LanesOf(const Device& device) { return static_cast<unsigned>(std::max(1, device.info().lanes)); }
 
 }  // namespace

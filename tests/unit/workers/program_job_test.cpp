@@ -1,8 +1,8 @@
 #include "server/workers/program_job.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -59,7 +59,8 @@ class ProgramJobTest : public testing::Test {
 };
 
 TEST_F(ProgramJobTest, ItsEndAndItsOutputAreTold) {
-  const OutsideEnd end = Job("echo out; echo err >&2; echo $OMP_NUM_THREADS $MKL_NUM_THREADS", false)->Run(Cpu(), control_);
+  const OutsideEnd end =
+      Job("echo out; echo err >&2; echo $OMP_NUM_THREADS $MKL_NUM_THREADS", false)->Run(Cpu(), control_);
   EXPECT_EQ(end.kind, OutsideEnd::Kind::kCompleted);
   EXPECT_EQ(end.use->exit_code, 0);
   EXPECT_THAT(Kept(), HasSubstr("out\n"));
@@ -191,9 +192,9 @@ TEST_F(ProgramJobTest, AProgramThatPrintsWithoutEndWaitsForItsClient) {
 }
 
 TEST(EnvironmentOnTest, TheNodeAndTheLaneHaveTheirSay) {
-  const std::vector<std::string> environment =
-      EnvironmentOn(Gpu(), 8, {"HOME=/home/me", "SLURM_JOB_ID=of the login node", "CUDA_VISIBLE_DEVICES=7", "HOTPLATE_DIR=/x"},
-                    {"SLURM_JOB_ID=12", "TMPDIR=/tmp/job", "PATH=/node/bin"});
+  const std::vector<std::string> environment = EnvironmentOn(
+      Gpu(), 8, {"HOME=/home/me", "SLURM_JOB_ID=of the login node", "CUDA_VISIBLE_DEVICES=7", "HOTPLATE_DIR=/x"},
+      {"SLURM_JOB_ID=12", "TMPDIR=/tmp/job", "PATH=/node/bin"});
   EXPECT_THAT(environment, Contains("HOME=/home/me"));
   EXPECT_THAT(environment, Contains("SLURM_JOB_ID=12"));
   EXPECT_THAT(environment, Contains("TMPDIR=/tmp/job"));
@@ -205,7 +206,8 @@ TEST(EnvironmentOnTest, TheNodeAndTheLaneHaveTheirSay) {
 }
 
 TEST(EnvironmentOnTest, WithoutAGpuNoneIsSeen) {
-  const std::vector<std::string> environment = EnvironmentOn(Cpu(), 3, {"CUDA_VISIBLE_DEVICES=0", "MKL_NUM_THREADS=2"}, {});
+  const std::vector<std::string> environment =
+      EnvironmentOn(Cpu(), 3, {"CUDA_VISIBLE_DEVICES=0", "MKL_NUM_THREADS=2"}, {});
   EXPECT_THAT(environment, Contains("CUDA_VISIBLE_DEVICES="));
   EXPECT_THAT(environment, Contains("OMP_NUM_THREADS=3"));
   EXPECT_THAT(environment, Contains("MKL_NUM_THREADS=2"));

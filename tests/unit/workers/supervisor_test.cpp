@@ -125,7 +125,8 @@ TEST_F(SupervisorTest, ItsTimeAndMemoryAreTold) {
 TEST_F(SupervisorTest, AFileThatIsNoProgramIsTold) {
   Program program = Shell("");
   program.file = "/etc/passwd";
-  EXPECT_THAT(supervisor_->Start(program, Never).status().ToString(), HasSubstr("/etc/passwd cannot be executed: Permission denied"));
+  EXPECT_THAT(supervisor_->Start(program, Never).status().ToString(),
+              HasSubstr("/etc/passwd cannot be executed: Permission denied"));
   program.file = "/no/such/program";
   EXPECT_THAT(supervisor_->Start(program, Never).status().ToString(), HasSubstr("/no/such/program cannot be executed"));
 }
@@ -133,7 +134,8 @@ TEST_F(SupervisorTest, AFileThatIsNoProgramIsTold) {
 TEST_F(SupervisorTest, AFolderThatIsNotThereIsTold) {
   Program program = Shell("");
   program.folder = "/no/such/folder";
-  EXPECT_THAT(supervisor_->Start(program, Never).status().ToString(), HasSubstr("/no/such/folder cannot be entered: No such file"));
+  EXPECT_THAT(supervisor_->Start(program, Never).status().ToString(),
+              HasSubstr("/no/such/folder cannot be entered: No such file"));
 }
 
 TEST_F(SupervisorTest, ASignalReachesTheProgramsGroup) {
@@ -192,7 +194,8 @@ TEST_F(SupervisorTest, WhatAProgramLeavesBehindEndsWithIt) {
 }
 
 TEST_F(SupervisorTest, AForkBombIsStopped) {
-  RunningProgram running = Start(Shell("f() { sleep 1000 & }; i=0; while [ $i -lt 200 ]; do f; i=$((i+1)); done; echo 1; wait"));
+  RunningProgram running =
+      Start(Shell("f() { sleep 1000 & }; i=0; while [ $i -lt 200 ]; do f; i=$((i+1)); done; echo 1; wait"));
   ASSERT_EQ(ReadProcesses(running.out, 1).size(), 1U);
   EXPECT_GE(DescendantsOf(running.pid).size(), 200U);
   running.Kill();
@@ -254,7 +257,8 @@ TEST_F(SupervisorTest, AStartThatTakesTooLongIsGivenUp) {
   // As if a file server did not answer.
   int asked = 0;
   kill(supervisor_->pid(), SIGSTOP);
-  const absl::StatusOr<RunningProgram> running = supervisor_->Start(Shell("echo never"), [&asked] { return ++asked == 3; });
+  const absl::StatusOr<RunningProgram> running =
+      supervisor_->Start(Shell("echo never"), [&asked] { return ++asked == 3; });
   EXPECT_TRUE(absl::IsCancelled(running.status())) << running.status();
   kill(supervisor_->pid(), SIGCONT);
   EXPECT_EQ(Run(Shell("exit 3")).exit_code, 3);
