@@ -57,7 +57,7 @@ class Supervisor {
 
   const pid_t pid_;
   Mutex mutex_;
-  const Descriptor socket_;
+  const Descriptor socket_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hotplate::server

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <functional>
 #include <set>
-#include <shared_mutex>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -234,7 +233,7 @@ class PluginDevice : public Device {
     }
     const PlainCall plain(call);
     MemoryPlan plan;
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(mutex_);
     if (device_ == nullptr) return absl::UnavailableError(Closed());
     hotplate_outcome outcome{};
     device_->table().plan(device_->get(), kernel.c_str(), &plain.plain(), &plan.scratch_bytes, &outcome);
@@ -249,7 +248,7 @@ class PluginDevice : public Device {
 
   absl::StatusOr<std::unique_ptr<Lane>> OpenLane() override {
     hotplate_outcome outcome{};
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(mutex_);
     if (device_ == nullptr) return absl::UnavailableError(Closed());
     hotplate_cuda_lane* const lane = device_->table().open_lane(device_->get(), &outcome);
     if (lane == nullptr) {
@@ -267,7 +266,7 @@ class PluginDevice : public Device {
       return absl::FailedPreconditionError(absl::StrCat(gone, ", then restart hotplated"));
     }
     {
-      const std::lock_guard lock(mutex_);
+      const AloneLock lock(mutex_);
       device_.reset();  // with its last lane gone, this closes it
     }
     hotplate_cuda_device_info plain{};
@@ -282,24 +281,24 @@ class PluginDevice : public Device {
       return absl::FailedPreconditionError(
           absl::StrCat("another GPU is in its place, ", Text(plain.uuid), "; restart hotplated"));
     }
-    const std::lock_guard lock(mutex_);
+    const AloneLock lock(mutex_);
     device_ = std::move(device);
     return absl::OkStatus();
   }
 
   bool Upload(std::uint64_t identity, std::uint64_t total_bytes, std::uint64_t offset,
               std::span<const std::byte> piece) override {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(mutex_);
     if (device_ == nullptr) return false;
     return device_->table().upload(device_->get(), identity, total_bytes, offset, piece.data(), piece.size()) != 0;
   }
   void Forget(std::uint64_t identity) override {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(mutex_);
     if (device_ != nullptr) device_->table().forget(device_->get(), identity);
   }
 
   std::uint64_t FreeBytes() const override {
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(mutex_);
     return device_ == nullptr ? 0 : device_->FreeBytes();
   }
 
@@ -308,7 +307,7 @@ class PluginDevice : public Device {
     if (!metrics.lost.empty()) return metrics;
     // CUDA's own figures of memory are the ones that admission goes by.
     hotplate_cuda_sample sample{};
-    const std::shared_lock lock(mutex_);
+    const SharedLock lock(mutex_);
     if (device_ == nullptr || device_->table().sample(device_->get(), &sample) == 0) return metrics;
     metrics.memory_total_bytes = sample.memory_total_bytes;
     metrics.memory_used_bytes = sample.memory_used_bytes;
@@ -330,8 +329,8 @@ class PluginDevice : public Device {
   const DeviceInfo info_;
 
   // Held shared in calls to the open device, alone to close and replace it.
-  mutable std::shared_mutex mutex_;
-  std::shared_ptr<OpenDevice> device_;  // guarded by mutex_; null while it cannot be opened
+  mutable SharedMutex mutex_;
+  std::shared_ptr<OpenDevice> device_ ABSL_GUARDED_BY(mutex_);  // null while it cannot be opened
 };
 
 }  // namespace
