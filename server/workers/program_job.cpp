@@ -83,8 +83,9 @@ core::OutsideEnd ProgramJob::Run(const DeviceInfo& device, TaskControl& control)
   absl::StatusOr<RunningProgram> running =
       supervisor_.Start(program_, [&control] { return control.cancel_requested(); });
   const std::string name = program_.arguments.front();
+  const std::uint64_t memory_bytes = program_.memory_bytes;
   // It may be listed for an hour: what it was made of goes now.
-  program_ = Program{.memory_bytes = program_.memory_bytes};
+  program_ = Program();
   core::OutsideEnd told;
   if (!running.ok()) {
     streams_->Over();
@@ -109,7 +110,7 @@ core::OutsideEnd ProgramJob::Run(const DeviceInfo& device, TaskControl& control)
   if (end->over_memory) {
     told.kind = End::kFailed;
     told.error = absl::ResourceExhaustedError(absl::StrCat(name, " was killed: its processes took more than the ",
-                                                           BytesText(program_.memory_bytes), " that they may have"));
+                                                           BytesText(memory_bytes), " that they may have"));
   } else if (control.cancel_requested()) {
     told.kind = End::kCancelled;
   } else if (end->signal) {

@@ -28,7 +28,7 @@ namespace {
 // The descriptors that go with the message which asks for a program.
 enum Place { kText, kControl, kIn, kOut, kErr, kPlaces };
 
-constexpr std::chrono::milliseconds kLook(20);  // at whether to give up
+constexpr std::chrono::milliseconds kLookAtGivingUp(20);  // at whether to give up
 
 std::string Reason() { return std::strerror(errno); }
 
@@ -335,7 +335,7 @@ absl::StatusOr<RunningProgram> Supervisor::Start(const Program& program, const s
   }
   for (Descriptor& one : theirs) one.Close();
   pollfd told{running.control.get(), POLLIN, 0};
-  while (poll(&told, 1, static_cast<int>(kLook.count())) == 0) {
+  while (poll(&told, 1, static_cast<int>(kLookAtGivingUp.count())) == 0) {
     if (give_up()) return absl::CancelledError(program.file + " was cancelled before it had begun");
   }
   KeeperNews news;
