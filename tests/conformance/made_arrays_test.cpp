@@ -37,15 +37,15 @@ TEST(MadeArrays, AreRefusedByTheParametersName) {
       {"full", {{"n", Int(3)}, {"dtype", Text("complex64")}}, "params.dtype", "complex64"},
       {"arange", {}, "params.stop", "parameter stop is missing"},
       {"arange", {{"stop", 3.0}, {"step", 0.0}}, "params.step", "must not be 0"},
-      {"arange", {{"stop", 1e18}}, "params.stop", "more than the 70368744177664 bytes"},
-      {"arange", {{"stop", 1e308}, {"start", -1e308}}, "params.stop", "more than"},
+      {"arange", {{"stop", 1e18}}, "params.stop", "exceed the limit of 70368744177664 bytes"},
+      {"arange", {{"stop", 1e308}, {"start", -1e308}}, "params.stop", "exceed the limit"},
       {"arange", {{"stop", 3.0}, {"step", 0.5}, {"dtype", Text("int32")}}, "params.step", "step is 0.5"},
       {"arange", {{"stop", 3.0}, {"start", 0.5}, {"dtype", Text("int64")}}, "params.start", "start is 0.5"},
       {"arange", {{"stop", 3e9}, {"step", 1e9}, {"dtype", Text("int64")}, {"start", 1e17}}, "params.start", "2^53"},
       {"arange",
        {{"stop", 4e9}, {"step", 1e9}, {"dtype", Text("int32")}},
        "params.stop",
-       "3e+09, more than int32 holds"},
+       "3e+09, which is beyond int32"},
       {"arange", {{"stop", 1e40}, {"step", 1e39}, {"dtype", Text("float32")}}, "params.stop", "float32"},
       {"linspace", {{"stop", 1.0}, {"num", Int(-1)}}, "params.num", "num is -1"},
       {"linspace", {{"stop", 1.0}, {"num", Int(std::int64_t{1} << 45)}}, "outputs.out", "more than"},
@@ -140,7 +140,7 @@ TEST(Histogram, EndsWhereTheRangeOfTheDataIsNone) {
   EXPECT_THAT(message(std::nan(""), 1), testing::StartsWith("x holds a NaN or an infinity"));
   EXPECT_THAT(message(1, std::nan("")), testing::EndsWith("(--range given --low LOW --high HIGH)"));
   EXPECT_THAT(message(HUGE_VAL, 1), testing::StartsWith("x holds a NaN or an infinity"));
-  EXPECT_THAT(message(-1e308, 1e308), testing::HasSubstr("wider than float64 holds"));
+  EXPECT_THAT(message(-1e308, 1e308), testing::HasSubstr("exceeds float64"));
   EXPECT_EQ(message(std::nan(""), HUGE_VAL, {{"range", Text("given")}, {"high", 2.0}}), "");
 }
 

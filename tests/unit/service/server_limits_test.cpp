@@ -219,7 +219,7 @@ TEST_F(HeldFilesTest, WhatWaitsForFilesIsBoundedAndSaysSo) {
   for (const grpc::Status& full :
        {jobs_->Execute(Call(), execute, &executed), jobs_->Submit(Call(), submit, &submitted)}) {
     EXPECT_EQ(full.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
-    EXPECT_THAT(full.error_message(), HasSubstr("1024 jobs wait for their inputs by path"));
+    EXPECT_THAT(full.error_message(), HasSubstr("1024 jobs wait for files to be looked at"));
   }
   Call call;
   const auto stream = jobs_->Run(call);
@@ -228,7 +228,7 @@ TEST_F(HeldFilesTest, WhatWaitsForFilesIsBoundedAndSaysSo) {
   *request.mutable_start(0)->mutable_job() = JobByPath();
   v1::RunJobsResponse response;
   ASSERT_TRUE(stream->Write(request) && stream->Read(&response));
-  EXPECT_THAT(response.updates(0).refused().message(), HasSubstr("1024 jobs wait for their inputs by path"));
+  EXPECT_THAT(response.updates(0).refused().message(), HasSubstr("1024 jobs wait for files to be looked at"));
 }
 
 TEST_F(HeldFilesTest, WaitingForFilesIsUse) {
