@@ -233,6 +233,11 @@ class PluginDevice : public Device {
               std::span<const std::byte> piece) override {
     return device_->table().upload(device_->get(), identity, total_bytes, offset, piece.data(), piece.size()) != 0;
   }
+  Outcome Fetch(std::uint64_t identity) override {
+    hotplate_outcome outcome{};
+    device_->table().fetch(device_->get(), identity, &outcome);
+    return Received(outcome);
+  }
   void Forget(std::uint64_t identity) override { device_->table().forget(device_->get(), identity); }
 
   std::uint64_t FreeBytes() const override { return device_->FreeBytes(); }
