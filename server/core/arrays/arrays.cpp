@@ -95,6 +95,25 @@ class ArrayStore::Impl {
     return who.scope == Scope::kAdmin || who.token == owner.token;
   }
 
+  // The same as it is at this moment.
+  ArraySnapshot Snapshot(const Entry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    ArraySnapshot array = entry.array;
+    if (copies == nullptr || entry.buffer == nullptr) return array;
+    if (std::string device = copies->DeviceOf(*entry.buffer); !device.empty()) array.location = std::move(device);
+    return array;
+  }
+
+  // What stands against using the array's bytes, in words that name it.
+  absl::Status Named(const HostBuffer& buffer, const absl::Status& status) const {
+    if (status.ok()) return status;
+    std::string label = "an array that was freed meanwhile";
+    MutexLock lock(mutex);
+    for (const auto& [number, entry] : arrays) {
+      if (entry->buffer.get() == &buffer) label = absl::StrCat("array ", entry->array.label());
+    }
+    return absl::Status(status.code(), absl::StrCat(label, ": ", status.message()));
+  }
+
   absl::StatusOr<std::shared_ptr<Entry>> Find(const Principal& who, const std::string& id_or_name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::uint64_t number = NumberOf(id_or_name);
@@ -455,7 +474,45 @@ absl::StatusOr<ArrayStore::Reader> ArrayStore::Open(const Principal& who, const 
     return absl::FailedPreconditionError(absl::StrCat("array ", array.id.value(), " is not complete: ",
                                                       array.bytes_written, " of ", array.bytes, " bytes were written"));
   }
+  if (impl_->copies != nullptr) {
+    if (absl::Status status = impl_->copies->LossOf(*(*found)->buffer); !status.ok()) {
+      return absl::Status(status.code(), absl::StrCat("array ", array.label(), ": ", status.message()));
+    }
+  }
   return Reader{array, (*found)->buffer};
+}
+
+void ArrayStore::Fetch(const std::shared_ptr<const HostBuffer>& buffer, DeviceCopies::Done done) const {
+  if (!buffer->absent()) return done(absl::OkStatus());
+  impl_->copies->Fetch(buffer, [impl = impl_.get(), buffer, done = std::move(done)](const absl::Status& status) {
+    done(impl->Named(*buffer, status));
+  });
+}
+
+absl::Status ArrayStore::Fetch(const std::shared_ptr<const HostBuffer>& buffer) const { return FetchFor("", buffer); }
+
+absl::Status ArrayStore::FetchFor(const std::string& device, const std::shared_ptr<const HostBuffer>& buffer) const {
+  if (!buffer->absent()) return absl::OkStatus();
+  absl::Status status = impl_->copies->LossOf(*buffer);
+  if (!status.ok() || (!device.empty() && impl_->copies->DeviceOf(*buffer) == device)) {
+    return impl_->Named(*buffer, status);
+  }
+  return impl_->Named(*buffer, impl_->copies->Fetch(buffer));
+}
+
+void ArrayStore::Stayed(const HostBuffer& buffer, const std::string& device) const {
+  impl_->copies->Stayed(buffer, device);
+}
+
+std::vector<ArraySnapshot> ArrayStore::LoseDevice(const std::string& device, const std::string& why) {
+  std::vector<ArraySnapshot> lost;
+  if (impl_->copies == nullptr) return lost;
+  impl_->copies->Lose(device, why);
+  MutexLock lock(impl_->mutex);
+  for (const auto& [number, entry] : impl_->arrays) {
+    if (entry->buffer != nullptr && impl_->copies->DeviceOf(*entry->buffer) == device) lost.push_back(entry->array);
+  }
+  return lost;
 }
 
 void ArrayStore::MarkUnread(const ArrayId& id) {
@@ -481,14 +538,14 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Describe(const Principal& who, const s
   MutexLock lock(impl_->mutex);
   absl::StatusOr<std::shared_ptr<Entry>> found = impl_->Find(who, id_or_name);
   if (!found.ok()) return found.status();
-  return (*found)->array;
+  return impl_->Snapshot(**found);
 }
 
 std::vector<ArraySnapshot> ArrayStore::List(const Principal& who) const {
   MutexLock lock(impl_->mutex);
   std::vector<ArraySnapshot> all;
   for (const auto& [number, entry] : impl_->arrays) {
-    if (Impl::Sees(who, entry->array.owner)) all.push_back(entry->array);
+    if (Impl::Sees(who, entry->array.owner)) all.push_back(impl_->Snapshot(*entry));
   }
   return all;
 }
@@ -509,7 +566,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Renew(const Principal& who, const std:
   absl::StatusOr<std::shared_ptr<Entry>> found = impl_->Find(who, id_or_name);
   if (!found.ok()) return found.status();
   impl_->SetLease(**found, lease);
-  return (*found)->array;
+  return impl_->Snapshot(**found);
 }
 
 absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::AllocateBuffer(std::uint64_t bytes, std::uint64_t soon_free) {

@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
+#include <iterator>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/status.h"
 
 namespace hotplate::core {
 namespace {
@@ -13,6 +18,8 @@ constexpr std::uint64_t kLeastPiece = std::uint64_t{1} << 20, kMostPiece = std::
 // A device that is behind by more is slower than the network: then the job's own copy does as well.
 constexpr std::uint64_t kMostBehind = std::uint64_t{64} << 20;
 constexpr std::size_t kMostUploads = 64;  // of a device at a time
+
+absl::Status Closed() { return absl::UnavailableError("it lies on a device, and the daemon ends"); }
 
 }  // namespace
 
@@ -47,6 +54,20 @@ void DeviceCopies::Close() {
   for (const std::unique_ptr<Worker>& worker : workers_) {
     if (worker->thread.joinable()) worker->thread.join();
   }
+  std::vector<Wanted> wanted;
+  std::vector<Forgotten> forgotten;
+  {
+    MutexLock lock(mutex_);
+    for (const std::unique_ptr<Worker>& worker : workers_) {
+      std::move(worker->wanted.begin(), worker->wanted.end(), std::back_inserter(wanted));
+      std::move(worker->forgotten.begin(), worker->forgotten.end(), std::back_inserter(forgotten));
+      worker->wanted.clear();
+      worker->forgotten.clear();
+    }
+  }
+  for (const Wanted& one : wanted) {
+    for (const Done& done : one.done) done(Closed());
+  }
 }
 
 void DeviceCopies::Written(const std::shared_ptr<const HostBuffer>& buffer, std::uint64_t before,
@@ -70,14 +91,82 @@ void DeviceCopies::Written(const std::shared_ptr<const HostBuffer>& buffer, std:
   }
 }
 
-void DeviceCopies::Forget(std::uint64_t identity) {
+void DeviceCopies::Stayed(const HostBuffer& buffer, const std::string& device) {
   MutexLock lock(mutex_);
+  for (const std::unique_ptr<Worker>& worker : workers_) {
+    if (worker->device->info().id == device) places_[buffer.identity()] = {worker.get(), ""};
+  }
+}
+
+absl::Status DeviceCopies::LossAt(const Place& place) const {
+  if (place.why_lost.empty()) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("it is lost: its only copy was on ", place.worker->device->info().id,
+                                          ", which was lost: ", place.why_lost, "; make it again"));
+}
+
+void DeviceCopies::Fetch(std::shared_ptr<const HostBuffer> buffer, Done done) {
+  absl::Status status;
+  if (buffer->absent()) {
+    MutexLock lock(mutex_);
+    const auto at = places_.find(buffer->identity());
+    if (closed_) {
+      status = Closed();
+    } else if (at == places_.end()) {
+      status = absl::InternalError("it lies on no device that is known");
+    } else if (status = LossAt(at->second); status.ok()) {
+      Worker& worker = *at->second.worker;
+      const auto same = std::find_if(worker.wanted.begin(), worker.wanted.end(),
+                                     [&](const Wanted& one) { return one.buffer == buffer; });
+      if (same != worker.wanted.end()) {
+        same->done.push_back(std::move(done));
+      } else {
+        worker.wanted.push_back({std::move(buffer), {std::move(done)}});
+        worker.wake.NotifyOne();
+      }
+      return;
+    }
+  }
+  done(status);
+}
+
+absl::Status DeviceCopies::Fetch(std::shared_ptr<const HostBuffer> buffer) {
+  std::promise<absl::Status> fetched;
+  Fetch(std::move(buffer), [&fetched](const absl::Status& status) { fetched.set_value(status); });
+  return fetched.get_future().get();
+}
+
+void DeviceCopies::Forget(std::shared_ptr<HostBuffer> buffer) {
+  const std::uint64_t identity = buffer->identity();
+  if (!buffer->absent()) buffer = nullptr;  // before the lock: no device writes to it, and to free it may take long
+  MutexLock lock(mutex_);
+  places_.erase(identity);
   if (closed_) return;
   for (const std::unique_ptr<Worker>& worker : workers_) {
     std::erase_if(worker->uploads, [&](const Upload& one) { return one.identity == identity; });
-    worker->forgotten.push_back(identity);
+    worker->forgotten.push_back({identity, buffer});
     worker->wake.NotifyOne();
   }
+}
+
+void DeviceCopies::Lose(const std::string& device, const std::string& why) {
+  MutexLock lock(mutex_);
+  for (auto& [identity, place] : places_) {
+    if (place.worker->device->info().id == device && place.why_lost.empty()) place.why_lost = why;
+  }
+}
+
+std::string DeviceCopies::DeviceOf(const HostBuffer& buffer) const {
+  if (!buffer.absent()) return "";
+  MutexLock lock(mutex_);
+  const auto at = places_.find(buffer.identity());
+  return at == places_.end() ? "" : at->second.worker->device->info().id;
+}
+
+absl::Status DeviceCopies::LossOf(const HostBuffer& buffer) const {
+  if (!buffer.absent()) return absl::OkStatus();
+  MutexLock lock(mutex_);
+  const auto at = places_.find(buffer.identity());
+  return at == places_.end() ? absl::OkStatus() : LossAt(at->second);
 }
 
 DeviceCopies::Upload* DeviceCopies::Find(Worker& worker, std::uint64_t identity) {
@@ -112,9 +201,12 @@ void DeviceCopies::Run(Worker& worker) {
   Device& device = *worker.device;
   MutexLock lock(mutex_);
   while (true) {
-    while (!closed_ && worker.forgotten.empty() && Next(worker) == nullptr) worker.wake.Wait(mutex_);
+    while (!closed_ && worker.wanted.empty() && worker.forgotten.empty() && Next(worker) == nullptr) {
+      worker.wake.Wait(mutex_);
+    }
     if (closed_) return;
-    const std::vector<std::uint64_t> forgotten = std::exchange(worker.forgotten, {});
+    if (!worker.wanted.empty()) FetchNext(worker);
+    std::vector<Forgotten> forgotten = std::exchange(worker.forgotten, {});
     Upload piece;
     std::uint64_t bytes = 0;
     if (const Upload* const next = Next(worker); next != nullptr) {
@@ -123,7 +215,8 @@ void DeviceCopies::Run(Worker& worker) {
     }
     lock.Unlock();
 
-    for (const std::uint64_t identity : forgotten) device.Forget(identity);
+    for (const Forgotten& one : forgotten) device.Forget(one.identity);
+    forgotten.clear();
     bool wanted = false;
     if (const std::shared_ptr<const HostBuffer> buffer = piece.buffer.lock(); buffer != nullptr) {
       wanted = device.Upload(piece.identity, piece.total, piece.sent, buffer->bytes().subspan(piece.sent, bytes));
@@ -139,6 +232,29 @@ void DeviceCopies::Run(Worker& worker) {
       std::erase_if(worker.uploads, [&](const Upload& one) { return one.identity == piece.identity; });
     }
   }
+}
+
+void DeviceCopies::FetchNext(Worker& worker) {
+  const std::shared_ptr<const HostBuffer> buffer = worker.wanted.front().buffer;
+  mutex_.Unlock();
+  const Outcome fetched = worker.device->Fetch(buffer->identity());
+  mutex_.Lock();
+  absl::Status status;
+  if (const auto at = places_.find(buffer->identity()); buffer->absent() && at != places_.end()) {
+    // Told by the copy before a job, or the sampler, has noticed.
+    if (fetched.code() == HOTPLATE_DEVICE_LOST) at->second.why_lost = std::string(fetched.message());
+    status = LossAt(at->second);
+    if (status.ok()) {
+      status = absl::InternalError(absl::StrCat("it could not be copied from ", worker.device->info().id, ": ",
+                                                fetched.ok() ? "it is not there" : ToAbsl(fetched.message())));
+    }
+  }
+  // Whoever came meanwhile is among them.
+  const Wanted wanted = std::move(worker.wanted.front());
+  worker.wanted.erase(worker.wanted.begin());
+  mutex_.Unlock();
+  for (const Done& done : wanted.done) done(status);
+  mutex_.Lock();
 }
 
 }  // namespace hotplate::core

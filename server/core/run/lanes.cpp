@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kernels/base/quantity.h"
 #include "server/core/run/outputs.h"
 #include "server/core/run/receipt.h"
@@ -143,7 +144,17 @@ std::string Lanes::MarkLost(unsigned device, const std::string& why, std::vector
   stranded = *std::move(entries);
   parts_.log(LogLevel::kError,
              absl::StrCat("device ", parts_.devices[device].info().id, " is lost and takes no more jobs: ", reason));
+  LoseArrays(device, reason);
   return reason;
+}
+
+void Lanes::LoseArrays(unsigned device, const std::string& reason) {
+  const std::string& id = parts_.devices[device].info().id;
+  std::vector<std::string> names;
+  for (const ArraySnapshot& array : parts_.arrays.LoseDevice(id, reason)) names.push_back(array.label());
+  if (names.empty()) return;
+  parts_.log(LogLevel::kError, absl::StrCat("lost with device ", id, ", which had their only copy: ",
+                                            names.size() == 1 ? "array " : "arrays ", absl::StrJoin(names, ", ")));
 }
 
 void Lanes::FailStranded(unsigned device, const std::string& reason, const std::vector<QueueEntry*>& stranded) {

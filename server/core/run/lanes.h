@@ -59,6 +59,8 @@ class Lanes {
   JobEnd EndOf(Job& job, const std::string& device, RunResult& result, std::vector<ArrayId>& owned);
   // Empty: nothing, the device was lost before.
   std::string MarkLost(unsigned device, const std::string& why, std::vector<QueueEntry*>& stranded);
+  // Says which arrays had their only copy there.
+  void LoseArrays(unsigned device, const std::string& reason);
   void FailStranded(unsigned device, const std::string& reason, const std::vector<QueueEntry*>& stranded);
 
   const Parts parts_;

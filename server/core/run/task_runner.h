@@ -17,7 +17,8 @@ struct RunResult {
   absl::Status error;                   // unless kCompleted or kCancelled
   Report report;                        // as far as it got
   std::vector<JobOutputValue> outputs;  // with data, not yet arrays; kCompleted only
-  std::optional<nanoseconds> load;      // reading inputs that came by path, and writing outputs that go by path
+  // Reading inputs that came by path or lay on another device, and writing outputs that go by path.
+  std::optional<nanoseconds> load;
 };
 
 class TaskRunner {
