@@ -2,7 +2,7 @@
 # Makes wheels of the Python package that run on other machines: auditwheel copies the libraries that the module links (gRPC,
 # Protocol Buffers, libcrypto and theirs) from this machine into the wheel, and its tag says which glibc they need.
 #   usage: deploy/wheel.sh OUTDIR [PYTHON...]      PYTHON: an interpreter with its headers (/usr/bin/python3); a wheel each
-# What builds the package, auditwheel among it, comes from PyPI into environments that are removed at the end.
+# The build tools, auditwheel among them, come from PyPI into environments that are removed at the end.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || { sed -n 2,5p "$0" >&2; exit 2; }

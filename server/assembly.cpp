@@ -41,6 +41,9 @@ absl::Status Assembly::Start() {
   auto control = Control::Create();
   if (!control.ok()) return control.status();
   control_ = *std::move(control);
+  if (supervisor_ != nullptr && geteuid() == 0) {
+    log_->warn("this daemon runs programs of its clients with the rights of root; --user-code none forbids it");
+  }
   if (const std::string job = AllocationElsewhere(surroundings_); !job.empty()) {
     log_->warn("this is a shell of job {}, but none of its nodes: a daemon by hand; srun or jsrun starts it there",
                job);
@@ -101,6 +104,7 @@ absl::Status Assembly::OpenDevices() {
   limits.longest_lease = config_.longest_lease;
   arrays_ = std::make_unique<core::ArrayStore>(limits, clock_);
   SpareMemory::Keep(host_bytes / 16);
+  program_bytes_ = config_.program_bytes != 0 ? config_.program_bytes : host_bytes;
 
   core::EngineOptions options;
   const absl::StatusOr<core::NumberBlock> numbers = job_ids_->Claim(core::JobNumbers::kFirstSize);
@@ -160,6 +164,7 @@ ServiceContext::Parts Assembly::Parts() const {
   parts.facts.versions = parts.info.versions();
   if (std::optional<v1::DaemonLife> before = job_ids_->Before()) *parts.info.mutable_before() = *std::move(before);
   parts.bounds.output_mode = 0666 & ~surroundings_.umask;
+  parts.programs = {supervisor_, surroundings_.umask, program_bytes_};
   parts.room_to_save = [this] { return saver_->room(); };
   parts.whose_job = [this](const std::string& id) { return job_ids_->WhoseJob(id); };
   return parts;

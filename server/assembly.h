@@ -1,4 +1,4 @@
-// What a daemon is made of, in the order of its making (daemon.h). Each part refers to those before it.
+// The parts of a daemon, in the order of construction (daemon.h). Each part refers to earlier ones.
 #pragma once
 
 #include <atomic>
@@ -21,6 +21,7 @@
 #include "server/slurm/allocation.h"
 #include "server/slurm/allocation_end.h"
 #include "server/slurm/kill_wait.h"
+#include "server/workers/supervisor.h"
 
 namespace hotplate::server {
 
@@ -29,7 +30,8 @@ inline constexpr core::nanoseconds kEndMargin = std::chrono::seconds(15);
 
 class Assembly {
  public:
-  Assembly(const Config& config, const Surroundings& surroundings) : config_(config), surroundings_(surroundings) {}
+  Assembly(const Config& config, const Surroundings& surroundings, Supervisor* supervisor)
+      : config_(config), surroundings_(surroundings), supervisor_(supervisor) {}
 
   absl::Status Start();
   // After a start that failed: what it had taken is free again.
@@ -70,6 +72,8 @@ class Assembly {
 
   const Config& config_;
   const Surroundings& surroundings_;
+  Supervisor* const supervisor_;
+  std::uint64_t program_bytes_ = 0;
   const core::WallTime start_time_ = std::chrono::system_clock::now();
   const core::Clock clock_;
   Allocation allocation_;

@@ -19,6 +19,9 @@ namespace hotplate::server {
 
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 
+// What the owner's clients may have run, besides the catalogue.
+enum class UserCode { kNone, kExpressions, kAll };
+
 // For saved_bytes: half of the free space and of the space of saved arrays.
 inline constexpr std::uint64_t kHalfOfTheRoom = std::numeric_limits<std::uint64_t>::max();
 
@@ -42,6 +45,9 @@ struct Config {
   bool require_cuda = false;
   int lanes = 2;
   int threads = 0;  // of all CPU lanes together; 0: the limit by affinity and cgroup
+
+  UserCode user_code = UserCode::kAll;
+  std::uint64_t program_bytes = 0;  // memory of the processes of one program; 0: as much as jobs may use
 
   std::uint64_t array_bytes = 0;      // all arrays together; 0: three quarters of the memory that jobs may use
   std::uint64_t max_array_bytes = 0;  // one array; 0: array_bytes

@@ -32,7 +32,7 @@ const char* NameOf(std::uint32_t signal) {
   return signal == SIGHUP ? "SIGHUP" : "SIGTERM";
 }
 
-// Of a request by the holder of the token `by`, in words for people.
+// Says in words for people that the holder of the token `by` made a request.
 std::string AskedFor(const std::string& by) {
   return by == kOwnerToken ? "asked for by its owner (hotplate down)" : "asked for by the holder of token " + by;
 }

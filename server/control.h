@@ -50,8 +50,8 @@ class Control final : public DaemonControl {
   const int notes_;    // eventfd, readable while there is a wish
   std::atomic<bool> draining_{false};
   Mutex mutex_;
-  // Of each kind the one with the least time, and beside it one with the configured time, which this class does not
-  // know.
+  // For each kind the wish with the least time, and beside it one with the configured time, which this class does
+  // not know.
   std::map<std::pair<Wish::Kind, bool>, Wish> wishes_ ABSL_GUARDED_BY(mutex_);
 };
 

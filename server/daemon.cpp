@@ -64,8 +64,8 @@ void Serve(Assembly& daemon) {
 
 }  // namespace
 
-int RunDaemon(const Config& config, const Surroundings& surroundings) {
-  Assembly daemon(config, surroundings);
+int RunDaemon(const Config& config, const Surroundings& surroundings, Supervisor* supervisor) {
+  Assembly daemon(config, surroundings, supervisor);
   if (absl::Status status = daemon.Start(); !status.ok()) {
     daemon.GiveUp();
     return Fail(status);

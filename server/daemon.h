@@ -10,6 +10,7 @@
 #pragma once
 
 #include "server/config.h"
+#include "server/workers/supervisor.h"
 
 namespace hotplate::server {
 
@@ -22,6 +23,7 @@ inline constexpr int kExitNotPrivate = 6;
 
 // Returns the exit status, after a sentence on standard error if that is not 0. Signals must be blocked
 // (Control::BlockSignals). Does not return if a device call hangs on at the end: the process then just leaves.
-int RunDaemon(const Config& config, const Surroundings& surroundings);
+// `supervisor`: for programs of users; null where there are none.
+int RunDaemon(const Config& config, const Surroundings& surroundings, Supervisor* supervisor);
 
 }  // namespace hotplate::server

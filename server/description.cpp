@@ -83,20 +83,20 @@ v1::GetServerInfoResponse DescribeServer(const SelfFacts& facts, core::Engine& e
   return info;
 }
 
-void DescribeUnavailable(const core::Engine& engine, v1::GetServerInfoResponse& info) {
+void DescribeUnavailable(const core::Engine& engine, const Catalog& catalog, v1::GetServerInfoResponse& info) {
   // One message for the kernels that one library takes with it on all devices.
   std::map<std::string, v1::UnavailableKernels*> by_reason;
   const auto add = [](const std::string& name, google::protobuf::RepeatedPtrField<std::string>& names) {
     if (std::find(names.begin(), names.end(), name) == names.end()) *names.Add() = name;
   };
-  for (const KernelSpec& spec : engine.catalog().specs()) {
+  for (const SharedSpec& spec : catalog.specs()) {
     for (const std::unique_ptr<Device>& device : engine.devices()) {
-      const absl::Status offered = device->Offers(spec.name());
+      const absl::Status offered = device->Offers(spec->name());
       if (offered.ok()) continue;
       v1::UnavailableKernels*& entry = by_reason[std::string(offered.message())];
       if (entry == nullptr) entry = info.add_unavailable_kernels();
       entry->set_reason(std::string(offered.message()));
-      add(spec.name(), *entry->mutable_kernels());
+      add(spec->name(), *entry->mutable_kernels());
       add(device->info().id, *entry->mutable_devices());
     }
   }

@@ -22,8 +22,9 @@ struct SelfFacts {
 // All that does not change while the daemon runs.
 v1::GetServerInfoResponse DescribeServer(const SelfFacts& facts, core::Engine& engine);
 
-// The kernels that its devices cannot run now: a library may prove to be of no use when the first job needs it.
-void DescribeUnavailable(const core::Engine& engine, v1::GetServerInfoResponse& info);
+// The kernels of the catalogue that its devices cannot run now: a library may prove to be of no use when the first job
+// needs it.
+void DescribeUnavailable(const core::Engine& engine, const Catalog& catalog, v1::GetServerInfoResponse& info);
 
 // Everything except certificates and token.
 v1::EndpointRecord DescribeEndpoint(const SelfFacts& facts, const std::vector<std::string>& addresses,

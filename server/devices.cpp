@@ -9,11 +9,12 @@
 #include "kernels/base/status.h"
 #include "kernels/devices/cpu/machine.h"
 #include "kernels/devices/cuda/executor/host_share.h"
+#include "server/core/run/devices.h"
 
 namespace hotplate::server {
 namespace {
 
-// What jobs may use of the machine: what the system allows, and of that what Slurm gave.
+// The part of the machine that jobs may use: the system's limits, and within them Slurm's share.
 struct Share {
   int allowed_threads = 1, threads = 1;
   std::uint64_t allowed_bytes = 0, bytes = 0;
@@ -129,6 +130,7 @@ absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Allocation& 
     chosen.devices.push_back(std::move(cpu));
     AddCpuNotes(config, allocation, share, chosen.notes);
   }
+  if (const absl::Status few = core::CheckNumber(chosen); !few.ok()) return few;
   return chosen;
 }
 

@@ -14,8 +14,8 @@ namespace hotplate::server {
 // Opens the configured devices within Slurm's share of this node: CPUs and memory are limited even if the site does not
 // do it (a node is shared, and not every site limits by cgroups), and a GPU count that differs from Slurm's gives a
 // note. `host_bytes` becomes the host memory for jobs, without the memory pinned for devices. FAILED_PRECONDITION, with
-// the reasons: CUDA is required and no device is usable, or a named device is not. `log` receives the devices' later
-// messages.
+// the reasons: CUDA is required and no device is usable, a named device is not, or there are more devices than one
+// daemon serves. `log` receives the devices' later messages.
 absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Allocation& allocation, const Catalog& catalog,
                                         std::function<void(const std::string&)> log, std::uint64_t& host_bytes);
 

@@ -103,7 +103,7 @@ void Ending::Drain(nanoseconds timeout, const std::string& reason, bool leave, n
                         daemon_.arrays().HasUnread() ? "; results are lost that nobody came for" : "");
     daemon_.control().Finished();
   });
-  // What else is wished for while `last` has not passed; true when what goes on is done.
+  // Takes further wishes until `last` has passed. Returns true when the running work is done.
   const auto finished = [&](core::SteadyTime last) {
     Control::Wish wish = ListenUntil(last + Moments().resort);
     if (wish.kind == Control::Wish::Kind::kFinished) return true;

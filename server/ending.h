@@ -29,7 +29,7 @@ class Ending {
   // True: it is time to drain, and `left` what there is for it.
   bool IsNear(core::nanoseconds& left);
   std::string WhenItEnds() const;
-  // What a wish for the end grants those that go on.
+  // The time that a wish for the end leaves to running jobs.
   core::nanoseconds TimeoutOf(const Control::Wish& wish) const;
   core::nanoseconds TimeToSaveWhenIdle() const;
   // Does not return if the daemon leaves. `saving`: how long arrays may be saved, if that is longer than the drain.
@@ -48,7 +48,7 @@ class Ending {
   std::optional<core::SteadyTime> signalled_;  // first told to stop
   std::optional<core::SteadyTime> gone_by_;    // then, where somebody kills
   EndWarnings warnings_;
-  // What Slurm had answered, and when it was asked once more before the end.
+  // The count of Slurm's answers when it was asked once more before the end, and the time of that.
   std::optional<std::pair<std::uint64_t, core::SteadyTime>> last_look_;
   std::string reason_;
   std::vector<core::JobId> active_at_drain_;

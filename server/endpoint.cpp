@@ -90,7 +90,7 @@ absl::Status PointAt(const std::string& link, const std::string& target) {
   return status;
 }
 
-// Who has a lock, by what is written in it.
+// The holder of a lock, as the lock file names it.
 struct Holder {
   std::string pid = "unknown";
   Tenancy tenancy;
@@ -203,7 +203,7 @@ absl::StatusOr<EndpointSlot> EndpointSlot::Claim(const std::string& directory, c
 }
 
 absl::Status EndpointSlot::Publish(const v1::EndpointRecord& record) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (absl::Status written = WriteWhole(record_path_, codec::ToJson(record)); !written.ok()) return written;
   generation_ = record.generation();
   const std::string own = "servers/" + name_ + ".json", there = ReadLink(directory_ + "/current");
@@ -212,7 +212,7 @@ absl::Status EndpointSlot::Publish(const v1::EndpointRecord& record) {
 }
 
 absl::Status EndpointSlot::Update(const v1::EndpointRecord& record) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (generation_.empty()) return absl::OkStatus();
   v1::EndpointRecord there;
   if (codec::ReadJsonFile(record_path_, there).ok() && there.generation() != generation_) {
@@ -223,9 +223,9 @@ absl::Status EndpointSlot::Update(const v1::EndpointRecord& record) {
 }
 
 void EndpointSlot::Withdraw() {
-  // By the wall clock: GCC 12's ThreadSanitizer does not see a mutex being taken by the steady one.
-  const std::unique_lock lock(mutex_, std::chrono::system_clock::now() + kPatience);
-  if (!lock.owns_lock() || generation_.empty()) return;
+  if (!mutex_.TryLockUntil(std::chrono::system_clock::now() + kPatience)) return;
+  const MutexLock lock(mutex_, std::adopt_lock);
+  if (generation_.empty()) return;
   v1::EndpointRecord there;
   if (codec::ReadJsonFile(record_path_, there).ok() && there.generation() == generation_) {
     if (ReadLink(directory_ + "/current") == "servers/" + name_ + ".json") unlink((directory_ + "/current").c_str());

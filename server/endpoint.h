@@ -5,11 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "hotplate/v1/endpoint.pb.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::server {
 
@@ -51,8 +51,8 @@ class EndpointSlot {
   EndpointSlot(std::string directory, std::string name, int lock);
 
   std::string directory_, name_, record_path_;
-  std::timed_mutex mutex_;
-  std::string generation_;  // of the published record; empty: none. Guarded by mutex_
+  Mutex mutex_;
+  std::string generation_ ABSL_GUARDED_BY(mutex_);  // of the published record; empty: none
   int lock_ = -1;
 };
 

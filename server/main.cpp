@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "server/config.h"
 #include "server/control.h"
 #include "server/daemon.h"
+#include "server/workers/supervisor.h"
 
 namespace {
 
@@ -59,7 +61,6 @@ void QuietLibraries() {
 
 int main(int argc, char** argv) {
   const mode_t owners_umask = SecureProcess();
-  RaiseDescriptorLimit();
   QuietLibraries();
   Surroundings surroundings = Surroundings::OfThisProcess();
   surroundings.umask = owners_umask;
@@ -76,5 +77,17 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "hotplated: %s\n", std::string(kernels.message()).c_str());
     return kExitCannotStart;
   }
-  return RunDaemon(std::get<Config>(*config), surroundings);
+  const Config& settings = std::get<Config>(*config);
+  // While there is one thread and nothing to inherit.
+  std::unique_ptr<Supervisor> supervisor;
+  if (settings.user_code == UserCode::kAll) {
+    absl::StatusOr<std::unique_ptr<Supervisor>> forked = Supervisor::Fork();
+    if (!forked.ok()) {
+      std::fprintf(stderr, "hotplated: %s\n", std::string(forked.status().message()).c_str());
+      return kExitCannotStart;
+    }
+    supervisor = *std::move(forked);
+  }
+  RaiseDescriptorLimit();
+  return RunDaemon(settings, surroundings, supervisor.get());
 }

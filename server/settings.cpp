@@ -263,6 +263,36 @@ Setting PortRow() {
       });
 }
 
+Setting UserCodeRow() {
+  return Row(
+      "user-code", "none|expressions|all",
+      "what clients may have run besides the kernels: nothing, expressions, or all: programs and scripts, with the rights of "
+      "the daemon's owner",
+      [](Config& config, const std::string& text) -> Complaint {
+        if (text == "none") {
+          config.user_code = UserCode::kNone;
+        } else if (text == "expressions") {
+          config.user_code = UserCode::kExpressions;
+        } else if (text == "all") {
+          config.user_code = UserCode::kAll;
+        } else {
+          return "none, expressions or all";
+        }
+        return std::nullopt;
+      },
+      [](const Config& config) -> std::string {
+        switch (config.user_code) {
+          case UserCode::kNone:
+            return "none";
+          case UserCode::kExpressions:
+            return "expressions";
+          case UserCode::kAll:
+            break;
+        }
+        return "all";
+      });
+}
+
 Setting PathRoots() {
   Setting row = Row(
       "path-root", "DIR",
@@ -365,6 +395,10 @@ std::vector<Setting> MakeSettings() {
                "how often to ask squeue when the allocation ends; 0: never, in which case the daemon relies on "
                "SLURM_JOB_END_TIME and assumes a KillWait of 30s",
                &Config::squeue_interval, hours(24)),
+      UserCodeRow(),
+      Bytes("program-bytes",
+            "memory for all processes of one program of yours, which is ended beyond it; 0: as much as jobs may use",
+            &Config::program_bytes, 0, kAny),
       PathRoots(),
       Text("scratch", "DIR",
            "save leased arrays below DIR when the daemon ends, as DAEMON/NAME.npy (default: $SCRATCH/hotplate/saved if "

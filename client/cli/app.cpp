@@ -7,6 +7,7 @@
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "client/cli/help.h"
+#include "client/cli/programs/program_words.h"
 #include "client/cli/terminal/json.h"
 #include "client/lib/endpoint.h"
 #include "kernels/base/quantity.h"
@@ -66,18 +67,32 @@ absl::StatusOr<Arguments> CommonArguments(const std::vector<std::string>& words)
   return ParseArguments(CommonOptions(), common);
 }
 
+std::vector<OptionSpec> OptionsOfProgram() {
+  std::vector<OptionSpec> options = ProgramOptions();
+  options.insert(options.end(), CommonOptions().begin(), CommonOptions().end());
+  return options;
+}
+
+std::vector<std::string> Joined(const ProgramWords& program) {
+  std::vector<std::string> words = program.own;
+  words.push_back("--");
+  words.insert(words.end(), program.program.begin(), program.program.end());
+  return words;
+}
+
 absl::Status RunCommandLine(const Command& command, const std::vector<std::string>& words, OutputForm form,
                             Console& console, const Environment& environment) {
-  const auto arguments = command.takes_kernel_parameters
-                             ? CommonArguments(words)
-                             : ParseArguments(AllOptions(command), words, !command.rest.empty());
+  const std::optional<ProgramWords> program = SplitProgram(command, words);
+  const auto arguments = program                           ? ParseArguments(OptionsOfProgram(), Joined(*program), /*keep_rest=*/true)
+                         : command.takes_kernel_parameters ? CommonArguments(words)
+                                                           : ParseArguments(AllOptions(command), words, !command.rest.empty());
   if (!arguments.ok()) return arguments.status();
   const auto output = MakeOutput(form, console);
   if (arguments->Flag("help")) {
     AnswerPage(console, *output, HelpFor(command, words));
     return Flushed(console);
   }
-  if (!command.takes_kernel_parameters)
+  if (!command.takes_kernel_parameters && !program)
     if (const absl::Status status = CheckPositionals(command.positionals, arguments->words()); !status.ok())
       return status;
   auto settings = ResolveSettings({.directory = arguments->Text("directory"),
@@ -134,16 +149,21 @@ void TellConnection(Console& console, const absl::Status& status) {
 }
 
 int RunHotplate(const std::vector<std::string>& words, Console console, const Environment& environment) {
-  const auto form = FormOf(words, environment);
+  // Options before the verb belong to it, like those after it. No verb follows "--".
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  const std::size_t verb = FirstWord(CommonOptions(), {words.begin(), dashes});
+  const bool has_verb = verb != static_cast<std::size_t>(dashes - words.begin());
+  const Command* const command = has_verb ? FindCommand(words[verb]) : nullptr;
+  std::vector<std::string> rest = words;
+  if (has_verb) rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(verb));
+  const std::optional<ProgramWords> program = command != nullptr ? SplitProgram(*command, rest) : std::nullopt;
+  const auto form = FormOf(program ? program->own : words, environment);
   if (!form.ok()) {
     Report(console, form.status());
     return ExitCodeOf(form.status());
   }
   console.json = *form == OutputForm::kJson;
-  // Options before the verb belong to it, like those after it. No verb follows "--".
-  const auto dashes = std::find(words.begin(), words.end(), "--");
-  const std::size_t verb = FirstWord(CommonOptions(), {words.begin(), dashes});
-  if (verb == static_cast<std::size_t>(dashes - words.begin())) {
+  if (!has_verb) {
     for (const std::string& word : words) {
       if (word == "--version" || word == "-V") return AnswerAlone(console, *form, AnswerVersion);
       if (word == "--help" || word == "-h") return AnswerAlone(console, *form, AnswerOverview);
@@ -156,13 +176,10 @@ int RunHotplate(const std::vector<std::string>& words, Console console, const En
     }
     return kExitUsage;
   }
-  const Command* command = FindCommand(words[verb]);
   absl::Status status;
   if (!command) {
     status = UnknownCommand(words[verb]);
   } else {
-    std::vector<std::string> rest(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(verb));
-    rest.insert(rest.end(), words.begin() + static_cast<std::ptrdiff_t>(verb) + 1, words.end());
     try {  // exceptions of the standard library and third parties: ours throws none
       status = RunCommandLine(*command, rest, *form, console, environment);
     } catch (const std::bad_alloc&) {

@@ -25,6 +25,8 @@ Command KernelsCommand();
 Command DescribeCommand();
 Command RunCommand();
 Command SubmitCommand();
+Command ExecCommand();
+Command PythonCommand();
 Command JobsCommand();
 Command ShowCommand();
 Command WatchCommand();

@@ -2,7 +2,7 @@
 
 #include <sched.h>
 
-#include "kernels/array/wait_awake.h"
+#include "kernels/base/wait_awake.h"
 
 namespace hotplate::client {
 namespace {

@@ -1,4 +1,4 @@
-// When to wait for an answer without sleeping (kernels/array/wait_awake.h): where the last wait of its kind was over
+// When to wait for an answer without sleeping (kernels/base/wait_awake.h): where the last wait of its kind was over
 // soon, the next one begins awake, for as long.
 #pragma once
 

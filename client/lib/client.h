@@ -28,6 +28,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -37,6 +38,7 @@
 #include "hotplate/v1/catalogue.pb.h"
 #include "hotplate/v1/endpoint.pb.h"
 #include "hotplate/v1/jobs.pb.h"
+#include "hotplate/v1/programs.pb.h"
 #include "hotplate/v1/server.pb.h"
 #include "hotplate/v1/telemetry.pb.h"
 #include "kernels/array/host_buffer.h"
@@ -232,6 +234,16 @@ class Cancellation {
   std::shared_ptr<State> state_;
 };
 
+// The way to a program that runs: its standard input, and signals. Thread-safe.
+class ProgramInput {
+ public:
+  virtual ~ProgramInput() = default;
+  // Returns when the bytes are on their way; false: the program takes no more.
+  virtual bool Write(std::string_view bytes) = 0;
+  virtual void End() = 0;
+  virtual void Signal(int number) = 0;  // to the program's process group
+};
+
 class Client {
  public:
   // UNAVAILABLE: there is no record, nobody answers (the message says how to start a daemon), or the daemon hung up, as
@@ -320,6 +332,19 @@ class Client {
                                   const Cancellation* cancellation = nullptr);
   // Frees the copies that leave_result left on the daemon.
   void Release(JobResult& result);
+
+  // Programs of your own, in the allocation (hotplate.v1.Programs). Runs one with its standard streams here: calls
+  // `on_begin` once the daemon has taken it, and `on_response` with what it prints and becomes, on this thread. Returns its
+  // end, whose receipt tells the exit code. A connection that breaks ends the program; so does cancelling.
+  absl::StatusOr<v1::JobEnd> RunProgram(const v1::Program& program,
+                                        const std::function<void(std::shared_ptr<ProgramInput>)>& on_begin,
+                                        const std::function<void(const v1::RunProgramResponse&)>& on_response,
+                                        const Cancellation* cancellation = nullptr);
+  // Detached, without standard input: returns the job's id.
+  absl::StatusOr<std::string> SubmitProgram(const v1::Program& program, const Cancellation* cancellation = nullptr);
+  // What it has printed from byte `from` on, counted over both streams, as far as the daemon keeps it.
+  absl::StatusOr<v1::ProgramOutputResponse> ProgramOutput(const std::string& job_id, std::uint64_t from,
+                                                          const Cancellation* cancellation = nullptr);
 
   // Telemetry and the daemon.
   absl::StatusOr<v1::TelemetrySnapshotResponse> Telemetry(std::uint32_t history = 1,

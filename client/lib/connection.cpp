@@ -1,11 +1,10 @@
 #include "client/lib/connection.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <random>
 
 #include "client/lib/status.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::client {
 namespace {
@@ -61,10 +60,16 @@ nanoseconds Backoff::Next() {
 }
 
 bool SleepFor(nanoseconds duration, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any condition;
-  std::unique_lock lock(mutex);
-  condition.wait_for(lock, stop, duration, [] { return false; });
+  const Clock::time_point until = Clock::now() + duration;
+  Mutex mutex;
+  CondVar stopped;
+  const std::stop_callback wake(stop, [&] {
+    const MutexLock lock(mutex);
+    stopped.NotifyAll();
+  });
+  const MutexLock lock(mutex);
+  while (!stop.stop_requested() && stopped.WaitUntil(mutex, until)) {
+  }
   return !stop.stop_requested();
 }
 
@@ -76,6 +81,7 @@ Connection::Connection(FoundRecord found, ConnectOptions options, std::shared_pt
       catalogue_(v1::Catalogue::NewStub(channel_)),
       arrays_(v1::Arrays::NewStub(channel_)),
       jobs_(v1::Jobs::NewStub(channel_)),
+      programs_(v1::Programs::NewStub(channel_)),
       telemetry_(v1::Telemetry::NewStub(channel_)),
       server_(v1::Server::NewStub(channel_)),
       generic_(std::make_unique<grpc::GenericStub>(channel_)) {}

@@ -25,6 +25,7 @@
 #include "hotplate/v1/arrays.grpc.pb.h"
 #include "hotplate/v1/catalogue.grpc.pb.h"
 #include "hotplate/v1/jobs.grpc.pb.h"
+#include "hotplate/v1/programs.grpc.pb.h"
 #include "hotplate/v1/server.grpc.pb.h"
 #include "hotplate/v1/telemetry.grpc.pb.h"
 
@@ -132,6 +133,7 @@ class Connection {
   v1::Catalogue::Stub& catalogue() const { return *catalogue_; }
   v1::Arrays::Stub& arrays() const { return *arrays_; }
   v1::Jobs::Stub& jobs() const { return *jobs_; }
+  v1::Programs::Stub& programs() const { return *programs_; }
   v1::Telemetry::Stub& telemetry() const { return *telemetry_; }
   v1::Server::Stub& server() const { return *server_; }
   grpc::GenericStub& generic() const { return *generic_; }
@@ -165,6 +167,7 @@ class Connection {
   const std::unique_ptr<v1::Catalogue::Stub> catalogue_;
   const std::unique_ptr<v1::Arrays::Stub> arrays_;
   const std::unique_ptr<v1::Jobs::Stub> jobs_;
+  const std::unique_ptr<v1::Programs::Stub> programs_;
   const std::unique_ptr<v1::Telemetry::Stub> telemetry_;
   const std::unique_ptr<v1::Server::Stub> server_;
   const std::unique_ptr<grpc::GenericStub> generic_;

@@ -240,9 +240,11 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
   if (!status.ok()) return status;
   // Upload nothing for a job that will not be accepted.
   if (!answer.refusal().empty()) return Exhausted("device", answer.refusal());
-  // If the call was made before, the answer has no outputs, and the destinations are checked at its end.
+  // The same payload finds this job, so its inputs need not go up again: their names are enough to compare.
+  const bool known = !options_.request_id.empty() && !answer.known_job_id().empty();
+  // For a known job the answer has no outputs, and the destinations are checked at its end.
   if (answer.outputs_size() > 0) {
-    if (absl::Status known = CheckDestinations(options_.destinations, answer.outputs()); !known.ok()) return known;
+    if (absl::Status fits = CheckDestinations(options_.destinations, answer.outputs()); !fits.ok()) return fits;
   }
 
   const Clock::time_point begin = Clock::now();
@@ -268,27 +270,32 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
     }
     std::string& id = there[key_of(input)];
     if (id.empty()) {
-      absl::StatusOr<std::string> uploaded = UploadInput(name, input, total);
-      if (!uploaded.ok()) return uploaded.status();
-      id = *std::move(uploaded);
+      absl::StatusOr<std::string> there_as = known ? ArrayName(input) : UploadInput(name, input, total);
+      if (!there_as.ok()) return there_as.status();
+      id = *std::move(there_as);
     }
     AddInput(name, ArrayRef{id}, ViewsAs::kInline, spec);
   }
-  timings_.upload = Since(begin);
+  if (!known) timings_.upload = Since(begin);
   return spec;
+}
+
+absl::StatusOr<std::string> JobRun::ArrayName(const Input& input) const {
+  const auto* source = std::get_if<ArraySource>(&input);
+  const absl::StatusOr<std::string> digest = source != nullptr
+                                                 ? ContentDigest(options_.request_id, *source)
+                                                 : ContentDigest(options_.request_id, std::get<ArrayView>(input));
+  if (!digest.ok()) return digest.status();
+  return "input-" + *digest;
 }
 
 absl::StatusOr<std::string> JobRun::UploadInput(const std::string& name, const Input& input, std::uint64_t total) {
   const auto* source = std::get_if<ArraySource>(&input);
-  // Under a request id the same call must look the same, so the array's name is a digest of its content. The digest
-  // includes the request id, so that no other call frees or replaces the array.
   std::string array_name;
   if (!options_.request_id.empty()) {
-    const absl::StatusOr<std::string> digest = source != nullptr
-                                                   ? ContentDigest(options_.request_id, *source)
-                                                   : ContentDigest(options_.request_id, std::get<ArrayView>(input));
-    if (!digest.ok()) return digest.status();
-    array_name = "input-" + *digest;
+    absl::StatusOr<std::string> name_of_content = ArrayName(input);
+    if (!name_of_content.ok()) return name_of_content.status();
+    array_name = *std::move(name_of_content);
   }
   TransferRules rules{.until = deadline_, .stop = stop_};
   const std::uint64_t before = timings_.bytes_up;

@@ -59,9 +59,11 @@ class JobRun {
 
  private:
   absl::StatusOr<v1::JobSpec> PrepareUploads();
-  // The id of an array with the elements of a view or a source; with a request id, its name, which is a digest of the
-  // content.
+  // The id of an array with the elements of a view or a source; with a request id, its name.
   absl::StatusOr<std::string> UploadInput(const std::string& name, const Input& input, std::uint64_t total);
+  // Under a request id the same call must look the same, so an uploaded array's name is a digest of its content. The
+  // digest includes the request id, so that no other call frees or replaces the array.
+  absl::StatusOr<std::string> ArrayName(const Input& input) const;
   absl::StatusOr<v1::Array> ArrayFor(const Signature& signature, const std::string& array_name);
   std::vector<std::string> LargeInputs() const;
   // True if nobody can get the result after a stop: neither the same call made again, nor a caller that asked to keep

@@ -4,7 +4,6 @@
 
 #include "client/lib/library_thread.h"
 #include "client/lib/status.h"
-#include "client/lib/wait.h"
 
 namespace hotplate::client {
 namespace {
@@ -23,6 +22,7 @@ absl::Status ClientClosed() { return absl::CancelledError("the client was closed
 
 }  // namespace
 
+// Guarded by the stream's mutex_, which Clang cannot follow from here; functions with a Pending or a Wire ask for it.
 struct RunStream::Pending {
   std::uint64_t tag = 0;
   std::unique_ptr<v1::RunJobsRequest::Start> start;
@@ -43,8 +43,8 @@ struct RunStream::Pending {
   std::vector<v1::JobUpdate> mailbox;
   std::optional<absl::StatusOr<EndedJob>> result;
   // The owner waits on this. Used by Run only.
-  std::condition_variable owner;
-  // Used by Start only.
+  CondVar owner;
+  // Used by Start only, and without the lock from the result on.
   OnUpdate on_update;
   std::function<void(absl::StatusOr<EndedJob>)> done;
   bool in_to_tell = false;
@@ -74,14 +74,14 @@ RunStream::RunStream(std::shared_ptr<const Connection> connection)
     : connection_(std::move(connection)), outage_(*connection_) {}
 
 RunStream::~RunStream() {
-  Lock lock(mutex_);
-  CancelAll(lock);
+  MutexLock lock(mutex_);
+  CancelAll();
   closed_ = true;
   if (wire_) wire_->context.TryCancel();
-  background_wake_.notify_one();
+  background_wake_.NotifyOne();
   // A poller of the background thread comes back when the cancelled call's operations do.
   WakePoller();
-  lock.unlock();
+  lock.Unlock();
   if (background_.joinable()) background_.join();
   // Between two messages no operation is under way whose end would free the call.
   if (wire_ && wire_->operations == 0) wire_->self.reset();
@@ -113,44 +113,44 @@ RunStream::PendingJob RunStream::Add(v1::JobSpec spec, Deadline deadline) {
 absl::StatusOr<EndedJob> RunStream::Run(v1::JobSpec spec, const JobOptions& options, Deadline deadline,
                                         const std::stop_token& stop) {
   if (stop.stop_requested()) return absl::CancelledError("cancelled before the job was started");
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   const Clock::time_point begin = Clock::now();
   const Deadline awake_until = waits_.AwakeUntil(begin);
   const PendingJob job = Add(std::move(spec), deadline);
-  Flush(lock);
-  lock.unlock();
+  Flush();
+  lock.Unlock();
   {
     const std::stop_callback cancel(stop, [this, &job] { RequestCancel(job->tag); });
-    lock.lock();
+    lock.Lock();
     Deadline look = options.on_wait ? Deadline(Clock::now() + kLook) : std::nullopt;
     while (true) {
       if (!job->mailbox.empty()) {
         const std::vector<v1::JobUpdate> updates = std::exchange(job->mailbox, {});
         if (!options.on_update) continue;
         PassOn();
-        lock.unlock();
+        lock.Unlock();
         for (const v1::JobUpdate& update : updates) options.on_update(update);
-        lock.lock();
+        lock.Lock();
       } else if (job->result) {
         break;
       } else if (look && Clock::now() >= *look) {
         PassOn();
-        lock.unlock();
+        lock.Unlock();
         const bool go_on = options.on_wait();
-        lock.lock();
+        lock.Lock();
         if (!go_on && !job->result) SetDeadline(*job, Clock::now());
         look = Clock::now() + kLook;
       } else if (!polling_) {
-        Poll(lock, look, awake_until);
+        Poll(look, awake_until);
       } else {
         const auto self = waiters_.insert(waiters_.end(), &job->owner);
-        job->owner.wait_until(lock, look.value_or(Clock::time_point::max()));
+        job->owner.WaitUntil(mutex_, look.value_or(Clock::time_point::max()));
         waiters_.erase(self);
       }
     }
     waits_.Ended(begin);
     PassOn();
-    lock.unlock();
+    lock.Unlock();
   }
   return *std::move(job->result);
 }
@@ -160,25 +160,25 @@ void RunStream::Start(v1::JobSpec spec, OnUpdate on_update, Deadline deadline, c
   // Destroyed together with `done`, without the lock: its destructor waits for a RequestCancel under way.
   using OnStop = std::optional<std::stop_callback<std::function<void()>>>;
   const std::shared_ptr<OnStop> on_stop = stop.stop_possible() ? std::make_shared<OnStop>() : nullptr;
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   const PendingJob job = Add(std::move(spec), deadline);
   job->on_update = std::move(on_update);
   job->done = std::move(done);
   ++started_;
   if (!background_.joinable()) background_ = std::thread([this] { RunBackground(); });
-  background_wake_.notify_one();
+  background_wake_.NotifyOne();
   if (on_stop) {
     job->done = [on_stop, done = std::move(job->done)](absl::StatusOr<EndedJob> end) { done(std::move(end)); };
     // A stop that was asked for before ends the job here, unsent.
-    lock.unlock();
+    lock.Unlock();
     on_stop->emplace(stop, [this, tag = job->tag] { RequestCancel(tag); });
-    lock.lock();
+    lock.Lock();
   }
-  Flush(lock);
+  Flush();
 }
 
 void RunStream::RequestCancel(std::uint64_t tag) {
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   const auto found = pending_.find(tag);
   if (found == pending_.end() || found->second->stopping) return;
   Pending& job = *found->second;
@@ -190,11 +190,11 @@ void RunStream::RequestCancel(std::uint64_t tag) {
   }
   to_cancel_.push_back(tag);
   SetDeadline(job, Clock::now() + kCancelGrace);
-  Flush(lock);
+  Flush();
 }
 
 // Without a cancel, the daemon would let the jobs run on for its grace period.
-void RunStream::CancelAll(Lock& lock) {
+void RunStream::CancelAll() {
   closing_ = true;
   std::vector<std::uint64_t> attached;
   for (auto next = pending_.begin(); next != pending_.end();) {
@@ -205,10 +205,13 @@ void RunStream::CancelAll(Lock& lock) {
       attached.push_back(job->tag);
     }
   }
-  lock.unlock();
-  for (const std::uint64_t tag : attached) RequestCancel(tag);
-  lock.lock();
-  none_pending_.wait_for(lock, kCloseGrace, [this] { return pending_.empty(); });
+  {
+    const MutexGap gap(mutex_);
+    for (const std::uint64_t tag : attached) RequestCancel(tag);
+  }
+  const Clock::time_point until = Clock::now() + kCloseGrace;
+  while (!pending_.empty() && none_pending_.WaitUntil(mutex_, until)) {
+  }
   EndAll();
 }
 
@@ -227,13 +230,13 @@ void RunStream::SetDeadline(Pending& job, Clock::time_point deadline) {
 }
 
 // Sends everything queued. If a write is under way, all of it is sent together after that one.
-void RunStream::Flush(Lock& lock) {
-  while (WriteBatch(lock)) {
+void RunStream::Flush() {
+  while (WriteBatch()) {
   }
 }
 
 // True if the write has already ended, so that another may follow.
-bool RunStream::WriteBatch(Lock& lock) {
+bool RunStream::WriteBatch() {
   if (closed_ || (wire_ && (wire_->writing || wire_->over))) return false;
   if (!wire_ && reopen_at_ && Clock::now() < *reopen_at_) return false;
   v1::RunJobsRequest request;
@@ -245,12 +248,13 @@ bool RunStream::WriteBatch(Lock& lock) {
   wire->writing = true;
   wire->begun = true;
   ++wire->operations;
-  lock.unlock();
-  // Lent, not copied: the message is in bytes when Write returns.
-  for (const PendingJob& job : starting) request.mutable_start()->UnsafeArenaAddAllocated(job->start.get());
-  wire->stream->Write(request, &wire->write);
-  for (std::size_t i = 0; i < starting.size(); ++i) request.mutable_start()->UnsafeArenaReleaseLast();
-  lock.lock();
+  {
+    const MutexGap gap(mutex_);
+    // Lent, not copied: the message is in bytes when Write returns.
+    for (const PendingJob& job : starting) request.mutable_start()->UnsafeArenaAddAllocated(job->start.get());
+    wire->stream->Write(request, &wire->write);
+    for (std::size_t i = 0; i < starting.size(); ++i) request.mutable_start()->UnsafeArenaReleaseLast();
+  }
   return EndWrite(*wire);
 }
 
@@ -291,7 +295,7 @@ std::vector<RunStream::PendingJob> RunStream::TakeBatch(v1::RunJobsRequest& requ
 }
 
 void RunStream::Open() {
-  const Lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (wire_ || closing_ || reopen_at_) return;
   OpenWire(/*with_jobs=*/false);
 }
@@ -318,7 +322,7 @@ Deadline RunStream::NextTimer() const {
 }
 
 // Handles one event of the queue or a timer, or returns at `until`. Does not sleep before `awake_until`.
-void RunStream::Poll(Lock& lock, Deadline until, Deadline awake_until) {
+void RunStream::Poll(Deadline until, Deadline awake_until) {
   polling_ = true;
   poll_until_ = NextTimer();
   if (until && (!poll_until_ || *until < *poll_until_)) poll_until_ = until;
@@ -329,26 +333,28 @@ void RunStream::Poll(Lock& lock, Deadline until, Deadline awake_until) {
   const bool read = wire && wire->begun && !wire->over && !std::exchange(wire->reading, true);
   if (read) ++wire->operations;
   WatchChannel();
-  lock.unlock();
-  if (read) wire->stream->Read(&wire->response, &wire->read);
   void* tag = nullptr;
   bool ok = false;
-  const auto status = NextEvent(queue_, tag, ok, awake_until, at_last);
-  lock.lock();
+  grpc::CompletionQueue::NextStatus status;
+  {
+    const MutexGap gap(mutex_);
+    if (read) wire->stream->Read(&wire->response, &wire->read);
+    status = NextEvent(queue_, tag, ok, awake_until, at_last);
+  }
   if (status == grpc::CompletionQueue::GOT_EVENT) {
     if (tag == nullptr) {
       waking_ = false;
     } else if (tag == &watching_channel_) {
       watching_channel_ = false;
     } else {
-      Handle(lock, tag, ok);
+      Handle(tag, ok);
     }
   }
   Expire();
   if (reopen_at_ && Clock::now() >= *reopen_at_) reopen_at_.reset();
-  Flush(lock);
+  Flush();
   polling_ = false;
-  TellNews(lock);
+  TellNews();
 }
 
 // Keeps the channel connecting while there is no stream, which gRPC does only while somebody waits for it.
@@ -366,7 +372,7 @@ void RunStream::AddNews(absl::Status news) {
 }
 
 // In order: news that arrives meanwhile is left to the thread that is already telling.
-void RunStream::TellNews(Lock& lock) {
+void RunStream::TellNews() {
   if (telling_) return;
   telling_ = true;
   while (!news_.empty()) {
@@ -374,24 +380,23 @@ void RunStream::TellNews(Lock& lock) {
     news_.pop_front();
     // The callback may take its time and may use the client: others poll meanwhile.
     PassOn();
-    lock.unlock();
+    const MutexGap gap(mutex_);
     connection_->options().on_connection(news);
-    lock.lock();
   }
   telling_ = false;
 }
 
-void RunStream::Handle(Lock& lock, void* tag, bool ok) {
+void RunStream::Handle(void* tag, bool ok) {
   const auto [raw, kind] = *static_cast<Wire::Tag*>(tag);
   const std::shared_ptr<Wire> wire = raw->shared_from_this();
   --wire->operations;
   switch (kind) {
     case Wire::Kind::kRead:
-      HandleRead(lock, wire, ok);
+      HandleRead(wire, ok);
       break;
     case Wire::Kind::kWrite:
       // A failed write is reported by the read, which fails as well.
-      if (EndWrite(*wire)) Flush(lock);
+      if (EndWrite(*wire)) Flush();
       break;
     case Wire::Kind::kFinish:
       wire->finished = true;
@@ -402,21 +407,22 @@ void RunStream::Handle(Lock& lock, void* tag, bool ok) {
   if (wire != wire_) return;
   // Not under the lock: a record on a hanging file system must not block others. Nothing is sent meanwhile, since the
   // call is over.
-  lock.unlock();
-  const bool may_come_back = connection_->MayComeBack(wire->status);
-  lock.lock();
+  bool may_come_back = false;
+  {
+    const MutexGap gap(mutex_);
+    may_come_back = connection_->MayComeBack(wire->status);
+  }
   wire_.reset();
   Lost(wire->status, may_come_back);
 }
 
-void RunStream::HandleRead(Lock& lock, const std::shared_ptr<Wire>& wire, bool ok) {
+void RunStream::HandleRead(const std::shared_ptr<Wire>& wire, bool ok) {
   wire->reading = false;
   if (!ok) {
     wire->over = true;
     ++wire->operations;
-    lock.unlock();
+    const MutexGap gap(mutex_);
     wire->stream->Finish(&wire->status, &wire->finish);
-    lock.lock();
     return;
   }
   if (outage_.Over()) {
@@ -462,16 +468,16 @@ void RunStream::End(Pending& job, absl::StatusOr<EndedJob> result) {
   // Nobody waits for the daemon: earlier losses must not count against the next job.
   outage_.Over();
   backoff_.Reset();
-  none_pending_.notify_all();
+  none_pending_.NotifyAll();
 }
 
 // Wakes the job's owner, or the library's thread.
 void RunStream::Tell(Pending& job) {
   if (!job.done) {
-    job.owner.notify_one();
+    job.owner.NotifyOne();
   } else if (!std::exchange(job.in_to_tell, true)) {
     to_tell_.push_back(pending_.at(job.tag));
-    background_wake_.notify_one();
+    background_wake_.NotifyOne();
   }
 }
 
@@ -532,40 +538,40 @@ void RunStream::WakePoller() {
 void RunStream::PassOn() {
   if (polling_) return;
   if (!waiters_.empty()) {
-    waiters_.front()->notify_one();
+    waiters_.front()->NotifyOne();
   } else if (started_ > 0) {
-    background_wake_.notify_one();
+    background_wake_.NotifyOne();
   }
 }
 
 void RunStream::RunBackground() {
   const LibraryThread here;
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
     if (!to_tell_.empty()) {
       const PendingJob job = to_tell_.front();
       to_tell_.pop_front();
-      DeliverInBackground(lock, job);
+      DeliverInBackground(job);
     } else if (closed_) {
       return;
     } else if (started_ > 0 && !polling_) {
-      Poll(lock);
+      Poll();
     } else {
       // A caller of Run polls, and wakes this thread when there is something to tell or it stops polling.
-      Wait(background_wake_, lock);
+      background_wake_.Wait(mutex_);
     }
     PassOn();
   }
 }
 
-void RunStream::DeliverInBackground(Lock& lock, const PendingJob& job) {
+void RunStream::DeliverInBackground(const PendingJob& job) {
   job->in_to_tell = false;
   const std::vector<v1::JobUpdate> updates = std::exchange(job->mailbox, {});
   std::optional<absl::StatusOr<EndedJob>> result = std::exchange(job->result, std::nullopt);
   if (result) --started_;
   // Callbacks may take their time and may use the client: others poll meanwhile.
   PassOn();
-  lock.unlock();
+  const MutexGap gap(mutex_);
   if (job->on_update) {
     for (const v1::JobUpdate& update : updates) job->on_update(update);
   }
@@ -575,7 +581,6 @@ void RunStream::DeliverInBackground(Lock& lock, const PendingJob& job) {
     job->done = nullptr;
     job->on_update = nullptr;
   }
-  lock.lock();
 }
 
 }  // namespace hotplate::client

@@ -13,13 +13,11 @@
 #include <grpcpp/alarm.h>
 #include <grpcpp/completion_queue.h>
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -31,6 +29,7 @@
 #include "absl/status/statusor.h"
 #include "client/lib/awake_wait.h"
 #include "client/lib/connection.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::client {
 
@@ -68,72 +67,73 @@ class RunStream {
  private:
   struct Pending;
   struct Wire;
-  using Lock = std::unique_lock<std::mutex>;
   using PendingJob = std::shared_ptr<Pending>;
 
-  PendingJob Add(v1::JobSpec spec, Deadline deadline);
   void RequestCancel(std::uint64_t tag);
-  void CancelAll(Lock& lock);
-  void EndAll();
-  // Everything below expects the lock. Functions that take it by reference release it in between.
-  void Flush(Lock& lock);
-  std::vector<PendingJob> TakeBatch(v1::RunJobsRequest& request);
-  bool WriteBatch(Lock& lock);
-  bool EndWrite(Wire& wire);
-  void OpenWire(bool with_jobs);
-  void Poll(Lock& lock, Deadline until = std::nullopt, Deadline awake_until = std::nullopt);
-  void Handle(Lock& lock, void* tag, bool ok);
-  void HandleRead(Lock& lock, const std::shared_ptr<Wire>& wire, bool ok);
-  void Dispatch(v1::RunJobsResponse& response);
-  void Deliver(Pending& job, v1::JobUpdate&& update);
-  void End(Pending& job, absl::StatusOr<EndedJob> result);
-  void Tell(Pending& job);
-  void Lost(const grpc::Status& status, bool may_come_back);
-  void AddNews(absl::Status news);
-  void Expire();
-  void SetDeadline(Pending& job, Clock::time_point deadline);
-  Deadline NextTimer() const;
-  void WatchChannel();
-  void WakePoller();
-  void TellNews(Lock& lock);
-  void PassOn();
   void RunBackground();
-  void DeliverInBackground(Lock& lock, const PendingJob& job);
+  PendingJob Add(v1::JobSpec spec, Deadline deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<PendingJob> TakeBatch(v1::RunJobsRequest& request) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool EndWrite(Wire& wire) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OpenWire(bool with_jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Dispatch(v1::RunJobsResponse& response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Deliver(Pending& job, v1::JobUpdate&& update) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void End(Pending& job, absl::StatusOr<EndedJob> result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Tell(Pending& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Lost(const grpc::Status& status, bool may_come_back) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddNews(absl::Status news) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Expire() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetDeadline(Pending& job, Clock::time_point deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Deadline NextTimer() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WatchChannel() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WakePoller() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PassOn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // These release the lock in between.
+  void CancelAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Flush() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool WriteBatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Poll(Deadline until = std::nullopt, Deadline awake_until = std::nullopt) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Handle(void* tag, bool ok) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HandleRead(const std::shared_ptr<Wire>& wire, bool ok) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TellNews() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DeliverInBackground(const PendingJob& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::shared_ptr<const Connection> connection_;
 
-  std::mutex mutex_;
-  // All below is guarded by mutex_; queue_ is thread-safe by itself.
-  grpc::CompletionQueue queue_;
-  std::map<std::uint64_t, PendingJob> pending_;
-  std::uint64_t next_tag_ = 1;
-  std::deque<std::uint64_t> to_start_, to_cancel_;
-  std::set<std::pair<Clock::time_point, std::uint64_t>> deadlines_;
-  std::shared_ptr<Wire> wire_;
+  grpc::CompletionQueue queue_;  // thread-safe by itself
+  AwakeWaits waits_;             // of Run; so is this
+
+  Mutex mutex_;
+  std::map<std::uint64_t, PendingJob> pending_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t next_tag_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::deque<std::uint64_t> to_start_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::uint64_t> to_cancel_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::pair<Clock::time_point, std::uint64_t>> deadlines_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<Wire> wire_ ABSL_GUARDED_BY(mutex_);
   // The stream broke and is not to be opened before this.
-  Deadline reopen_at_;
-  Backoff backoff_;
-  Outage outage_;
+  Deadline reopen_at_ ABSL_GUARDED_BY(mutex_);
+  Backoff backoff_ ABSL_GUARDED_BY(mutex_);
+  Outage outage_ ABSL_GUARDED_BY(mutex_);
   // For ConnectOptions::on_connection, which is called without the lock, by one thread at a time.
-  std::deque<absl::Status> news_;
-  bool telling_ = false;
-  bool polling_ = false;
-  AwakeWaits waits_;  // of Run
-  Deadline poll_until_;
-  std::unique_ptr<grpc::Alarm> wake_;
-  bool waking_ = false;
+  std::deque<absl::Status> news_ ABSL_GUARDED_BY(mutex_);
+  bool telling_ ABSL_GUARDED_BY(mutex_) = false;
+  bool polling_ ABSL_GUARDED_BY(mutex_) = false;
+  Deadline poll_until_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<grpc::Alarm> wake_ ABSL_GUARDED_BY(mutex_);
+  bool waking_ ABSL_GUARDED_BY(mutex_) = false;
   // A change of the channel's state is waited for; its event's tag is the variable's address.
-  bool watching_channel_ = false;
+  bool watching_channel_ ABSL_GUARDED_BY(mutex_) = false;
   // Threads that wait for another one's polling.
-  std::list<std::condition_variable*> waiters_;
+  std::list<CondVar*> waiters_ ABSL_GUARDED_BY(mutex_);
   // Jobs of Start: the number in flight, and those with something to report.
-  std::size_t started_ = 0;
-  std::deque<PendingJob> to_tell_;
+  std::size_t started_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<PendingJob> to_tell_ ABSL_GUARDED_BY(mutex_);
   // closing_: no job is begun any more. closed_: nothing is sent any more either.
-  bool closing_ = false, closed_ = false;
-  std::condition_variable none_pending_;
-  std::condition_variable background_wake_;
-  std::thread background_;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  CondVar none_pending_;
+  CondVar background_wake_;
+  std::thread background_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hotplate::client

@@ -96,7 +96,7 @@ class Attempt {
   // is at once. After one that broke, bytes may still be in the connection's hands, which lets go when they are written
   // or within kSilenceBound; meanwhile this thread keeps the connection going.
   void AwaitReturn(const codec::Borrowed& borrowed) {
-    // What was not sent belongs to the call.
+    // Unsent bytes belong to the call.
     EndCall();
     while (borrowed.any()) {
       void* tag;

@@ -1,12 +1,12 @@
 // A few threads for the waits of RunAsync (uploads, downloads). None is started before there is work.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "kernels/base/mutex.h"
 
 namespace hotplate::client {
 
@@ -27,13 +27,12 @@ class Workers {
 
   void Work();
 
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::condition_variable wake_;
-  std::deque<std::function<void()>> queue_;
-  std::vector<std::thread> threads_;
-  std::size_t idle_ = 0;
-  bool closing_ = false;
+  Mutex mutex_;
+  CondVar wake_;
+  std::deque<std::function<void()>> queue_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
+  std::size_t idle_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hotplate::client

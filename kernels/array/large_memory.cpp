@@ -9,8 +9,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <type_traits>
+
+#include "kernels/base/mutex.h"
 
 namespace hotplate {
 namespace {
@@ -75,8 +76,8 @@ class KeptPieces {
   std::byte* Take(std::size_t length) {
     Piece found;
     {
-      const std::unique_lock lock(mutex_, std::try_to_lock);
-      if (!lock) return nullptr;
+      if (!mutex_.TryLock()) return nullptr;
+      const MutexLock lock(mutex_, std::adopt_lock);
       Piece* best = nullptr;
       for (Piece* piece = pieces_.data(); piece != pieces_.data() + count_; ++piece) {
         const bool fits = piece->length >= length && piece->length <= length + length / 4;
@@ -98,8 +99,8 @@ class KeptPieces {
     if (keeping == Keeping::kForAMoment) piece.resident = ResidentOf(piece);
     Removed removed;
     {
-      const std::unique_lock lock(mutex_, std::try_to_lock);
-      if (!lock) return false;
+      if (!mutex_.TryLock()) return false;
+      const MutexLock lock(mutex_, std::adopt_lock);
       while (count_ == pieces_.size() || bytes_ + piece.length > most_) removed.Add(Remove(&pieces_[0]));
       pieces_[count_++] = piece;
       bytes_ += piece.length;
@@ -112,21 +113,24 @@ class KeptPieces {
   void MakeRoom(std::size_t length) {
     if (keeping_ != Keeping::kForAMoment) return;
     Removed removed;
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    for (std::size_t gone = 0; lock && count_ > 0 && gone < length;) gone += removed.Add(Remove(&pieces_[0]));
+    if (!mutex_.TryLock()) return;
+    const MutexLock lock(mutex_, std::adopt_lock);
+    for (std::size_t gone = 0; count_ > 0 && gone < length;) gone += removed.Add(Remove(&pieces_[0]));
   }
 
   void UnmapAll() {
     Removed removed;
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    while (lock && count_ > 0) removed.Add(Remove(&pieces_[0]));
+    if (!mutex_.TryLock()) return;
+    const MutexLock lock(mutex_, std::adopt_lock);
+    while (count_ > 0) removed.Add(Remove(&pieces_[0]));
   }
 
   void UnmapIdle() {
     Removed removed;
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    while (lock && count_ > 0 && pieces_[0].idle) removed.Add(Remove(&pieces_[0]));
-    for (std::size_t i = 0; lock && i < count_; ++i) pieces_[i].idle = true;
+    if (!mutex_.TryLock()) return;
+    const MutexLock lock(mutex_, std::adopt_lock);
+    while (count_ > 0 && pieces_[0].idle) removed.Add(Remove(&pieces_[0]));
+    for (std::size_t i = 0; i < count_; ++i) pieces_[i].idle = true;
   }
 
   std::size_t InUse() const { return keeping_ == Keeping::kForAMoment ? resident_.load() : 0; }
@@ -150,7 +154,7 @@ class KeptPieces {
     std::size_t count_ = 0;
   };
 
-  Piece Remove(Piece* piece) {
+  Piece Remove(Piece* piece) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const Piece removed = *piece;
     bytes_ -= removed.length;
     resident_ -= removed.resident;
@@ -161,11 +165,12 @@ class KeptPieces {
 
   std::atomic<Keeping> keeping_ = Keeping::kNot;
   std::atomic<std::size_t> most_ = 0;
-  std::mutex mutex_;
-  // Guarded by mutex_: the first `count_`, the oldest first. resident_ is read without it.
-  std::array<Piece, kMostPieces> pieces_ = {};
-  std::size_t count_ = 0, bytes_ = 0;
-  std::atomic<std::size_t> resident_ = 0;
+  Mutex mutex_;
+  // The first `count_`, the oldest first.
+  std::array<Piece, kMostPieces> pieces_ ABSL_GUARDED_BY(mutex_) = {};
+  std::size_t count_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::atomic<std::size_t> resident_ = 0;  // changed under mutex_, and read without it
 };
 
 // The process's pieces. Needs no constructor and no destructor: buffers may outlive everything else.

@@ -17,7 +17,7 @@ std::string DurationText(std::chrono::nanoseconds span);
 std::string SecondsText(double seconds);                          // as a duration
 std::string UtcText(std::chrono::system_clock::time_point time);  // "2026-11-21 20:40:00 UTC"
 
-// What parses back as the same value: "64MiB", "2GB"; "15m", "1h30m", "1s500ms"; also "-1s".
+// Text that parses back as the same value: "64MiB", "2GB"; "15m", "1h30m", "1s500ms"; also "-1s".
 std::string ExactBytes(std::uint64_t bytes);
 std::string ExactDuration(std::chrono::nanoseconds duration);
 

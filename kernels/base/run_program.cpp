@@ -15,6 +15,7 @@
 #include <memory>
 #include <thread>
 
+#include "kernels/base/descriptor.h"
 #include "kernels/base/quantity.h"
 
 extern char** environ;
@@ -31,26 +32,6 @@ constexpr std::chrono::milliseconds kLeftOpen(200);
 constexpr std::chrono::milliseconds kPoll(20);
 // For a killed program to be gone; one that hangs in the kernel is left to it.
 constexpr std::chrono::seconds kLastWait(1);
-
-class Descriptor {
- public:
-  explicit Descriptor(int number = -1) : number_(number) {}
-  ~Descriptor() { Close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return number_; }
-  void Take(int number) {
-    Close();
-    number_ = number;
-  }
-  void Close() {
-    if (number_ >= 0) close(number_);
-    number_ = -1;
-  }
-
- private:
-  int number_;
-};
 
 // A stream of the program's, read as it comes.
 struct Stream {

@@ -1,5 +1,5 @@
 // Slurm through its commands: how they are called, for how long they are waited for, and how their answers are read.
-// What they print is read as a real Slurm prints it (tests/unit/base/slurm_test.cpp).
+// The tests read answers of a real Slurm (tests/unit/base/slurm_test.cpp).
 #pragma once
 
 #include <chrono>
@@ -66,7 +66,7 @@ class SlurmCommands {
 
 // How answers are read.
 
-// What squeue is asked for. %A: the job's own number, also of a task of an array.
+// The columns asked of squeue. %A: the job's own number, also of a task of an array.
 inline constexpr char kSqueueColumns[] = "%A|%T|%S|%e|%N|%U|%r";
 // The line of `job_id`; nothing if there is none.
 std::optional<SlurmJob> ParseSqueue(const std::string& out, const std::string& job_id);

@@ -6,6 +6,7 @@
 //      each step. It polls control.cancel between chunks and stores control.progress. An array with an identity (abi.h)
 //      may stay on the device, and is then not copied again.
 //   4. The Report has the outcome. Nothing throws; after kDeviceLost the device takes no more work.
+//   5. The core closes the lanes of a lost device, calls Device::Reopen now and then, and opens lanes anew.
 //
 // Where an array's bytes lie: on the host, on a device, or both.
 //   - An upload lies on the host; a device may have a copy, which it drops as it likes.
@@ -20,7 +21,7 @@
 //   - The device knows the host's memory from the task, so eviction asks nobody; in exchange the memory outlives
 //     Device::Forget. A device in another process would need that memory shared with it.
 //   - With a device, arrays whose only bytes it had are lost: the core names them in the log, and to whoever reads
-//   them.
+//     them. They stay lost when the device comes back.
 #pragma once
 
 #include <atomic>
@@ -124,7 +125,7 @@ struct DeviceMetrics {
   std::optional<std::uint32_t> last_xid;
   // Power, energy, clocks, temperature, throttling and errors are those of the whole GPU (MIG).
   bool of_whole_gpu = false;
-  std::string lost;  // why the device cannot be used any more; else empty
+  std::string lost;  // why the device cannot be used; else empty
 };
 
 class Device {
@@ -137,6 +138,13 @@ class Device {
   // devices and kernels may share. Thread-safe.
   virtual absl::Status Offers(const std::string& /*kernel*/) const { return absl::OkStatus(); }
   virtual absl::StatusOr<std::unique_ptr<Lane>> OpenLane() = 0;
+  // After a loss, when the last lane is closed: makes the device usable again, with nothing in its memory; lanes can be
+  // opened then. May take seconds. Before any of that, the device ends its copies to the host. UNAVAILABLE: not now;
+  // try later. Another error: never in this process; it says what to do. The default is for a device that is never
+  // lost.
+  virtual absl::Status Reopen() {
+    return absl::FailedPreconditionError("it cannot be opened again in this process; restart hotplated");
+  }
   // Upload, Fetch and Forget are for a device with its own memory, and thread-safe. The caller keeps an uploaded array
   // itself, so the device may drop its copy at any time, or never make one. Upload sends a piece of an array with an
   // identity ahead of any task; pieces come in order, the first at offset 0. Returns when the piece has been read.

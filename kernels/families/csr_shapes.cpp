@@ -21,19 +21,20 @@ absl::Status CheckCsrShapes(const BoundCall& call) {
   }
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
   if (call.Input("indptr").shape[0] == 0) {
-    return InvalidField("inputs.indptr", kernel + "indptr is [0]; it has one element more than there are rows");
+    return InvalidField("inputs.indptr",
+                        kernel + "indptr is [0]; it must have one element more than the matrix has rows");
   }
   const std::int64_t entries = call.Input("indices").shape[0];
   if (inputs[0].name == "data" && call.Input("data").shape[0] != entries) {
     return InvalidField("inputs.indices", kernel + "lengths differ: data is " + ToString(call.Input("data").shape) +
                                               ", indices is " + ToString(call.Input("indices").shape) +
-                                              "; each element has its column");
+                                              "; each element needs the index of its column");
   }
   constexpr std::int64_t kMostOfInt32 = std::numeric_limits<std::int32_t>::max();
   if (call.Input("indptr").dtype == DType::kInt32 && entries > kMostOfInt32) {
     return InvalidField("inputs.indices", kernel + "indices is " + ToString(call.Input("indices")) +
-                                              ", and an indptr of int32 counts " + std::to_string(kMostOfInt32) +
-                                              " entries at most; give both as int64");
+                                              "; an int32 indptr can count at most " + std::to_string(kMostOfInt32) +
+                                              " entries: give indptr and indices as int64");
   }
   return absl::OkStatus();
 }

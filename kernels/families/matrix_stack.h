@@ -60,14 +60,14 @@ class MatrixTrouble {
   // `meaning`: explains an info above 0 of an iteration that was given up; routines differ. kLeft is for iterations by
   // QR (cuSOLVER's, and LAPACK's for values alone or for small matrices) and by Jacobi's rotations. dtype: the
   // matrix's.
-  static constexpr char kLeft[] = ": so many elements beside the diagonal are left";
+  static constexpr char kLeft[] = ": the number of off-diagonal elements that are not zero yet";
   Outcome NoConvergence(std::int64_t info, const std::string& meaning, DType dtype) const {
-    return Outcome::Failed(which_ + (": the iteration for its values did not converge (info " + std::to_string(info)) +
-                           meaning + "); scale it" + (dtype == DType::kFloat32 ? ", or give it in float64" : ""));
+    return Outcome::Failed(which_ + (": the iteration did not converge (info " + std::to_string(info)) + meaning +
+                           "); scale the matrix" + (dtype == DType::kFloat32 ? ", or use float64" : ""));
   }
   // An argument that the library refused: a defect of the kernel, not of the input.
   Outcome Refused(std::int64_t info) const {
-    return Say("%s: the library refused its argument %lld (info %lld)", info, Outcome::Failed);
+    return Say("%s: the library refused argument %lld of its call (info %lld)", info, Outcome::Failed);
   }
 
  private:

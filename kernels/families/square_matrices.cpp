@@ -9,7 +9,7 @@ absl::Status CheckSquare(const BoundCall& call, const std::string& input, std::i
   const std::string start = call.spec->name() + ": " + input + " is " + ToString(shape);
   if (shape.size() < 2 || shape[shape.size() - 1] != shape[shape.size() - 2]) {
     return InvalidField("inputs." + input,
-                        start + ", which is no square matrix and no stack of them; expected [..., n, n]");
+                        start + "; it must be a square matrix or a stack of square matrices, [..., n, n]");
   }
   if (shape.back() > longest) {
     return InvalidField("inputs." + input, start + "; n may be at most " + std::to_string(longest) +

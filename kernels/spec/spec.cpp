@@ -72,6 +72,12 @@ std::size_t TotalBytes(const std::vector<Signature>& arrays) {
   return bytes;
 }
 
+// Where a kernel of this name stands among sorted ones, or would.
+std::vector<SharedSpec>::const_iterator NotBefore(const std::vector<SharedSpec>& specs, const std::string& name) {
+  return std::lower_bound(specs.begin(), specs.end(), name,
+                          [](const SharedSpec& spec, const std::string& key) { return spec->name() < key; });
+}
+
 }  // namespace
 
 std::string ToString(const ParamValue& value) {
@@ -105,7 +111,7 @@ std::size_t BoundCall::InputBytes() const { return TotalBytes(inputs); }
 
 std::size_t BoundCall::OutputBytes() const { return TotalBytes(outputs); }
 
-std::string KernelSpec::Hash() const {
+std::string KernelSpec::HashOfAll() const {
   std::string canonical;
   AppendText(canonical, name_);
   AppendText(canonical, version_);
@@ -145,23 +151,29 @@ absl::StatusOr<Catalog> Catalog::Of(std::vector<KernelSpecBuilder> kernels) {
   for (KernelSpecBuilder& kernel : kernels) {
     absl::StatusOr<KernelSpec> spec = kernel.Build();
     if (!spec.ok()) return spec.status();
-    catalog.specs_.push_back(*std::move(spec));
+    absl::StatusOr<Catalog> more = catalog.With(std::make_shared<const KernelSpec>(*std::move(spec)));
+    if (!more.ok()) return more.status();
+    catalog = *std::move(more);
   }
-  std::vector<KernelSpec>& specs = catalog.specs_;
-  std::sort(specs.begin(), specs.end(), [](const KernelSpec& a, const KernelSpec& b) { return a.name() < b.name(); });
-  const auto twice = std::adjacent_find(specs.begin(), specs.end(),
-                                        [](const KernelSpec& a, const KernelSpec& b) { return a.name() == b.name(); });
-  if (twice == specs.end()) return catalog;
-  return absl::InvalidArgumentError("the catalogue has two kernels \"" + twice->name() + "\"");
+  return catalog;
 }
 
-absl::StatusOr<const KernelSpec*> Catalog::Find(const std::string& name) const {
-  const auto found = std::lower_bound(specs_.begin(), specs_.end(), name,
-                                      [](const KernelSpec& spec, const std::string& key) { return spec.name() < key; });
-  if (found != specs_.end() && found->name() == name) return &*found;
+absl::StatusOr<Catalog> Catalog::With(SharedSpec spec) const {
+  Catalog more = *this;
+  const auto at = NotBefore(more.specs_, spec->name());
+  if (at != more.specs_.end() && (*at)->name() == spec->name()) {
+    return absl::InvalidArgumentError("the catalogue has two kernels \"" + spec->name() + "\"");
+  }
+  more.specs_.insert(at, std::move(spec));
+  return more;
+}
+
+absl::StatusOr<SharedSpec> Catalog::Find(const std::string& name) const {
+  const auto found = NotBefore(specs_, name);
+  if (found != specs_.end() && (*found)->name() == name) return *found;
 
   std::vector<std::string> names;
-  for (const KernelSpec& spec : specs_) names.push_back(spec.name());
+  for (const SharedSpec& spec : specs_) names.push_back(spec->name());
   std::string message = "no kernel " + Quoted(name) + ".";
   const std::vector<std::string> nearest = NearestNames(name, names);
   for (std::size_t i = 0; i < nearest.size(); ++i) message += (i == 0 ? " Nearest: " : ", ") + nearest[i];

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -29,6 +30,8 @@ struct ParamSpec {
   std::string name;
   ParamType type = ParamType::kFloat;
   std::optional<ParamValue> default_value = {};  // none: must be given
+  // "a fresh one": the default in words, if its value only marks it. Such a value may be one that callers cannot give.
+  std::string default_text = {};
   // Inclusive. Floats are always finite: NaN and infinities are refused.
   std::optional<double> minimum = {};
   std::optional<double> maximum = {};
@@ -74,7 +77,7 @@ class KernelSpec;
 
 // A request that its spec has accepted: parameters complete and in the spec's order, arrays in the spec's order.
 struct BoundCall {
-  const KernelSpec* spec = nullptr;
+  const KernelSpec* spec = nullptr;  // not owned: whoever keeps the call keeps the spec as well
   std::vector<ParamValue> params;
   std::vector<Signature> inputs;
   std::vector<Signature> outputs;  // an upper bound where a shape depends on the data
@@ -115,7 +118,9 @@ class KernelSpec {
 
   // 16 hexadecimal digits over everything on which two sides must agree: name, version, parameters, inputs, outputs.
   // FNV-1a over a canonical text; no secret depends on it.
-  std::string Hash() const;
+  const std::string& Hash() const { return hash_; }
+  // Tells specs of this process apart, also those that are gone: no number is given twice.
+  std::uint64_t number() const { return number_; }
 
   // INVALID_ARGUMENT with field violations ("params.alpha", "inputs.x", "precision", "deterministic"); every violation
   // that can be told from the others is named, not only the first.
@@ -132,7 +137,10 @@ class KernelSpec {
  private:
   friend class KernelSpecBuilder;
   KernelSpec() = default;
+  std::string HashOfAll() const;
 
+  std::uint64_t number_ = 0;
+  std::string hash_;
   std::string name_, version_ = "1", summary_, docs_, cost_text_, numerics_, example_;
   std::vector<TypeVariable> type_variables_;
   std::vector<ParamSpec> params_;
@@ -173,6 +181,8 @@ class KernelSpecBuilder {
   // call.outputs; also their dtypes where a choice that determines one names none ("auto"). The symbolic shapes then
   // only document.
   KernelSpecBuilder& Shapes(std::function<absl::Status(BoundCall&)> shapes);
+  // It is done for its effects: a program. Without this a spec without outputs is wrong.
+  KernelSpecBuilder& NoOutputs();
 
   // Once. INVALID_ARGUMENT, with the kernel's name and the first thing that is wrong, if the spec contradicts itself:
   // an unknown symbol, a default outside its bounds.
@@ -180,22 +190,29 @@ class KernelSpecBuilder {
 
  private:
   KernelSpec spec_;
+  bool no_outputs_ = false;
 };
 
-// The kernels by name. Immutable once built.
+// Jobs keep theirs, so that a catalogue may drop a spec that they still need.
+using SharedSpec = std::shared_ptr<const KernelSpec>;
+
+// The kernels by name. Immutable once built; copies share the specs.
 class Catalog {
  public:
   // INVALID_ARGUMENT names the first kernel whose spec is wrong, or is not the only one of its name.
   static absl::StatusOr<Catalog> Of(std::vector<KernelSpecBuilder> kernels);
 
-  const std::vector<KernelSpec>& specs() const { return specs_; }
+  const std::vector<SharedSpec>& specs() const { return specs_; }
   // NOT_FOUND with the nearest names: no kernel "mandlebrot". Nearest: mandelbrot.
-  absl::StatusOr<const KernelSpec*> Find(const std::string& name) const;
+  absl::StatusOr<SharedSpec> Find(const std::string& name) const;
+
+  // This catalogue and a spec that was made at run time. INVALID_ARGUMENT if it has a kernel of that name.
+  absl::StatusOr<Catalog> With(SharedSpec spec) const;
 
  private:
   Catalog() = default;
 
-  std::vector<KernelSpec> specs_;  // sorted by name
+  std::vector<SharedSpec> specs_;  // sorted by name
 };
 
 // Hotplate's own kernels: kernels/catalogue/specs.cpp is the table. Built once; an error is the first wrong spec's.

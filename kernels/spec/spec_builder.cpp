@@ -1,5 +1,6 @@
 // Puts a spec together and sees to it that it does not contradict itself.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -49,7 +50,8 @@ void RequireParam(Proof& proof, const ParamSpec& param) {
   }
   proof.Require(!param.minimum || !param.maximum || *param.minimum <= *param.maximum, it + "has its bounds swapped");
   proof.Require(param.choices.empty() == (param.type != ParamType::kChoice), it + "has choices, or none, wrongly");
-  if (!param.default_value || !proof.status().ok()) return;
+  proof.Require(param.default_text.empty() || param.default_value, it + "has words for a default but no default");
+  if (!param.default_value || !param.default_text.empty() || !proof.status().ok()) return;
   const std::variant<ParamValue, std::string> accepted = AcceptValue(param, *param.default_value);
   proof.Require(std::holds_alternative<ParamValue>(accepted), it + "has a default that it does not accept");
 }
@@ -133,6 +135,11 @@ KernelSpecBuilder& KernelSpecBuilder::Shapes(std::function<absl::Status(BoundCal
   return *this;
 }
 
+KernelSpecBuilder& KernelSpecBuilder::NoOutputs() {
+  no_outputs_ = true;
+  return *this;
+}
+
 absl::StatusOr<KernelSpec> KernelSpecBuilder::Build() {
   Proof proof(spec_.name_);
   proof.Require(IsLowerSnake(spec_.name_), "its name is not lower_snake");
@@ -141,7 +148,7 @@ absl::StatusOr<KernelSpec> KernelSpecBuilder::Build() {
   RequireNames(proof, spec_.inputs_, "input", IsLowerSnake);
   RequireNames(proof, spec_.outputs_, "output", IsLowerSnake);
   RequireNames(proof, spec_.type_variables_, "type variable", IsIdentifier);
-  proof.Require(!spec_.outputs_.empty(), "it has no output");
+  proof.Require(no_outputs_ || !spec_.outputs_.empty(), "it has no output");
   proof.Require(spec_.cancel_class_ != CancelClass::kChunked || spec_.cancel_bound_ms_ > 0,
                 "its bound for cancelling is not positive");
 
@@ -200,6 +207,9 @@ absl::StatusOr<KernelSpec> KernelSpecBuilder::Build() {
     }
   }
   if (!proof.status().ok()) return proof.status();
+  static std::atomic<std::uint64_t> last_number{0};
+  spec_.number_ = last_number.fetch_add(1, std::memory_order_relaxed) + 1;
+  spec_.hash_ = spec_.HashOfAll();
   return std::move(spec_);
 }
 

@@ -33,14 +33,13 @@ JobsOptions ForJobs(const EngineOptions& options) {
 
 }  // namespace
 
-Engine::Engine(EngineOptions options, const Catalog& catalog, DeviceSet devices, ArrayStore& arrays, const Clock& clock)
+Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, ArrayStore& arrays, const Clock& clock)
     : options_(Consistent(std::move(options))),
       log_{options_.log, options_.log_level},
-      catalog_(catalog),
       arrays_(arrays),
       clock_(clock),
       devices_(std::move(devices), arrays, clock),
-      binder_(catalog, arrays, devices_.set().devices),
+      binder_(std::move(catalogues), arrays, devices_.set().devices),
       sessions_({options_.max_sessions, options_.max_streams, options_.session_timeout, options_.disconnect_grace},
                 arrays, clock, log_),
       jobs_(ForJobs(options_), sessions_, arrays, clock, log_),
@@ -50,8 +49,8 @@ Engine::Engine(EngineOptions options, const Catalog& catalog, DeviceSet devices,
       drain_({jobs_, activities_, arrays, clock, [this](Job& job, const std::string& why) { CancelJob(job, why); },
               log_}) {
   arrays_.SetReclaim([this](std::uint64_t bytes) { return sessions_.Reclaim(bytes); });
-  lanes_ = std::make_unique<Lanes>(
-      Lanes::Parts{devices_, scheduler_, jobs_, sessions_, arrays_, catalog_, clock_, log_}, options_.inline_bytes);
+  lanes_ = std::make_unique<Lanes>(Lanes::Parts{devices_, scheduler_, jobs_, sessions_, arrays_, clock_, log_},
+                                   options_.inline_bytes, options_.reopen);
   ticker_ = std::make_unique<Ticker>(Ticker::Parts{jobs_, scheduler_, sessions_, devices_,
                                                    [this](Job& job, const std::string& why) { CancelJob(job, why); },
                                                    options_.disconnect_grace});
@@ -76,11 +75,15 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
   if (absl::Status status = Binder::CheckRequestId(request); !status.ok()) return status;
   // A repeated call gets its job, whatever would now be said of a new one. Whether it is the same is told by Submit,
   // which has all of it.
-  if (jobs_.FindRequest(JobTable::RequestKey(who.token, request.request_id)) != nullptr) return CheckReport();
+  if (const std::shared_ptr<Job> known = jobs_.FindRequest(JobTable::RequestKey(who.token, request.request_id))) {
+    CheckReport report;
+    report.known = known->id;
+    return report;
+  }
   absl::StatusOr<BoundJob> job = binder_.Bind(who, request, Binder::Data::kSignaturesSuffice, scheduler_.LostDevices());
   if (!job.ok()) return job.status();
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
-  // What is said here of the room on devices is what the queue goes by as well.
+  // The queue decides by the same free memory that is reported here.
   scheduler_.Sample(devices_.FreeBytes(), /*record_busy=*/false);
   const std::uint64_t abandoned = sessions_.AbandonedBytes(), held = arrays_.bytes_held();
   CheckReport report;
@@ -101,6 +104,7 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
   report.array_bytes_limit = arrays_.limits().total_bytes;
   report.array_bytes_free =
       report.array_bytes_limit - std::min(report.array_bytes_limit, held - std::min(held, abandoned));
+  report.spec = std::move(job->spec);
   report.call = std::move(job->call);
   return report;
 }

@@ -38,6 +38,7 @@
 #include "absl/status/statusor.h"
 #include "server/core/arrays/arrays.h"
 #include "server/core/jobs/binding.h"
+#include "server/core/jobs/catalogues.h"
 #include "server/core/jobs/jobs.h"
 #include "server/core/options.h"
 #include "server/core/reports.h"
@@ -59,8 +60,8 @@ class Engine {
   static constexpr nanoseconds kLinger = core::Drain::kLinger;
   static constexpr nanoseconds kFetchWithin = core::Drain::kFetchWithin;
 
-  // Returns when the lanes are open. Device ids must be unique, at most 64 devices.
-  Engine(EngineOptions options, const Catalog& catalog, DeviceSet devices, ArrayStore& arrays, const Clock& clock);
+  // Returns when the lanes are open. Device ids must be unique, and no more than CheckNumber takes.
+  Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, ArrayStore& arrays, const Clock& clock);
   // Drains with a timeout of zero if nobody did, and waits for the lanes.
   ~Engine();
   Engine(const Engine&) = delete;
@@ -124,11 +125,12 @@ class Engine {
   // The newest job's, 0 if there was none. Waits for no job and no device.
   std::uint64_t last_number() const { return jobs_.last_number(); }
   // Asks the device how it is, which may take milliseconds, and remembers it for the receipts of jobs that run about
-  // now. A device that says that it is lost is lost from then on. For the sampler.
+  // now. A device that says that it is lost is lost from then on, until it is reopened. For the sampler.
   DeviceMetrics SampleDevice(std::size_t index);
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_.set().devices; }
   const std::vector<std::string>& device_notes() const { return devices_.set().notes; }
-  const Catalog& catalog() const { return catalog_; }
+  // The kernels that `who` may run.
+  std::shared_ptr<const Catalog> CatalogFor(const Principal& who) const { return binder_.catalogues().For(who); }
   ArrayStore& arrays() { return arrays_; }
 
  private:
@@ -138,7 +140,6 @@ class Engine {
 
   const EngineOptions options_;
   const LogSink log_;
-  const Catalog& catalog_;
   ArrayStore& arrays_;
   const Clock& clock_;
   // Each uses those before it.

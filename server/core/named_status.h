@@ -1,4 +1,4 @@
-// What went wrong, and with what.
+// A status that names the thing that went wrong.
 #pragma once
 
 #include "absl/status/status.h"

@@ -1,4 +1,4 @@
-// What a daemon sets for its core.
+// A daemon's settings for its core.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "server/core/jobs/job_log.h"
 #include "server/core/jobs/job_numbers.h"
 #include "server/core/log_sink.h"
+#include "server/core/run/reopening.h"
 #include "server/core/types.h"
 
 namespace hotplate::core {
@@ -40,6 +41,8 @@ struct EngineOptions {
   // So many threads at a time may run tiny jobs inside Submit; 0: a quarter of the processor's, 1 to 8. Submit is
   // called by threads that have connections to serve: gRPC has one to every two processors, 2 to 16.
   std::uint32_t threads_in_submit = 0;
+  // The pauses between tries to reopen a device that was lost.
+  ReopenOptions reopen;
   // Where the numbers of jobs come from (jobs/job_numbers.h); by themselves they count from 1.
   NumberBlock first_numbers;
   JobNumbers::Claim claim_numbers;

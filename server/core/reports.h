@@ -1,7 +1,8 @@
-// What the engine answers of itself, and of a job that is not submitted yet.
+// The engine's answers about itself, and about a job that is not submitted yet.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,12 @@ namespace hotplate::core {
 struct CheckReport {
   using Fit = Outlook;
   using OtherJob = SeenEntry;
+  SharedSpec spec;  // of the call
   BoundCall call;
   Cost cost;
   std::vector<Fit> devices;
-  std::string refusal;  // why none of them will ever do; empty otherwise
+  std::string refusal;         // why none of them will ever do; empty otherwise
+  std::optional<JobId> known;  // the job that has the request id; nothing else is then said
   // The host's memory for arrays and results, of which a job does not wait for its part: it fails if that is not free
   // when it begins. A limit of 0 is none.
   std::uint64_t array_bytes_needed = 0, array_bytes_free = 0, array_bytes_limit = 0;

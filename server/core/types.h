@@ -19,6 +19,8 @@
 
 namespace hotplate::core {
 
+class OutsideWork;
+
 // A string that cannot be mistaken for another kind of id.
 template <typename Tag>
 class Id {
@@ -53,7 +55,7 @@ class Clock {
   virtual WallTime WallNow() const { return std::chrono::system_clock::now(); }
 };
 
-enum class Scope { kObserve = 0, kSubmit = 1, kAdmin = 2 };  // each includes those before it
+enum class Scope { kObserve = 0, kSubmit, kCode, kAdmin };  // each includes those before it
 
 // Sessions that own arrays without a lease, with the bytes that their end would free.
 using ArrayHolders = std::map<SessionId, std::uint64_t>;
@@ -62,7 +64,7 @@ using ArrayHolders = std::map<SessionId, std::uint64_t>;
 // never refused because there are too many sessions.
 enum class SessionUse { kLooks, kHolds };
 
-// Who asks. Jobs and named arrays are visible to all sessions of a token; what belongs to a session ends with it.
+// The caller. Jobs and named arrays are visible to all sessions of a token; what belongs to a session ends with it.
 struct Principal {
   std::string token;  // the token's name, never its secret
   SessionId session;
@@ -90,7 +92,7 @@ struct JobOutput {
   std::shared_ptr<PlacedFile> file = {};
 };
 
-// What becomes of an attached job whose client went away. In hotplate.v1.DisconnectPolicy's numbers.
+// How to treat an attached job whose client went away. In hotplate.v1.DisconnectPolicy's numbers.
 enum class DisconnectPolicy {
   kDefault = 0,  // what Engine::Unsubscribe is told
   kCancel = 1,
@@ -104,7 +106,9 @@ inline constexpr std::size_t kMaxLabelBytes = 64;
 inline constexpr char kAnyDevice[] = "any";
 
 struct JobRequest {
-  std::string kernel;
+  std::string kernel;  // or, with work, the name that it goes by
+  // No kernel, but this (run/outside_work.h). It has neither parameters, inputs nor outputs.
+  std::shared_ptr<OutsideWork> work = {};
   std::map<std::string, ParamValue> params;
   std::vector<JobInput> inputs;
   std::vector<JobOutput> outputs;
@@ -150,11 +154,18 @@ struct DeviceConditions {
   std::optional<std::uint32_t> other_processes;  // the most at one time
 };
 
+// How the processes of a job were that has processes of its own.
+struct ProcessUse {
+  std::optional<int> exit_code, signal;  // one of them, if they are known
+  nanoseconds user{}, system{};
+  std::uint64_t peak_bytes = 0;  // resident
+};
+
 // Made by the engine when the job ends; durations are of the monotonic clock.
 struct JobReceipt {
   WallTime seal_time;
   nanoseconds queue{}, total{};
-  std::optional<nanoseconds> load, host_to_device, compile, kernel, device_to_host;
+  std::optional<nanoseconds> load, host_to_device, compile, kernel, device_to_host, store;
   std::optional<bool> compile_cache_hit;
   bool cold = false;
   std::string device;  // the rest of the device's columns come from its DeviceInfo
@@ -166,6 +177,7 @@ struct JobReceipt {
   int precision = HOTPLATE_PRECISION_DEFAULT;
   bool deterministic = false;         // was asked for
   std::optional<std::uint64_t> seed;  // of a kernel that has a parameter of this name
+  std::optional<ProcessUse> process;  // of work in processes of its own
 };
 
 // The numbered and kept part of a job's story: the last one is the end.
@@ -204,6 +216,7 @@ struct JobSnapshot {
   bool cancel_requested = false;
   std::vector<StateChange> changes;
   std::shared_ptr<const JobEnd> end;  // null while it goes on
+  std::shared_ptr<OutsideWork> work;  // null: a kernel's job
 };
 
 enum class ArrayState { kWriting, kReady };

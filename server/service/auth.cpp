@@ -25,6 +25,8 @@ const char* NameOf(core::Scope scope) {
       return "observe";
     case core::Scope::kSubmit:
       return "submit";
+    case core::Scope::kCode:
+      return "code";
     case core::Scope::kAdmin:
       return "admin";
   }

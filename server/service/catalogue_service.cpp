@@ -29,9 +29,9 @@ CatalogueService::CatalogueService(const ServiceContext& context) : ParsedServic
 grpc::ServerUnaryReactor* CatalogueService::ListKernels(grpc::CallbackServerContext* call,
                                                         const v1::ListKernelsRequest*,
                                                         v1::ListKernelsResponse* response) {
-  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal&) {
-    for (const KernelSpec& spec : context_.engine().catalog().specs())
-      *response->add_kernels() = Described(spec, context_.engine());
+  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) {
+    const std::shared_ptr<const Catalog> catalog = context_.engine().CatalogFor(who);
+    for (const SharedSpec& spec : catalog->specs()) *response->add_kernels() = Described(*spec, context_.engine());
     response->set_generation(context_.generation());
     return absl::OkStatus();
   });
@@ -40,8 +40,8 @@ grpc::ServerUnaryReactor* CatalogueService::ListKernels(grpc::CallbackServerCont
 grpc::ServerUnaryReactor* CatalogueService::DescribeKernel(grpc::CallbackServerContext* call,
                                                            const v1::DescribeKernelRequest* request,
                                                            v1::DescribeKernelResponse* response) {
-  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal&) -> absl::Status {
-    const absl::StatusOr<const KernelSpec*> spec = context_.engine().catalog().Find(request->kernel().substr(0, 128));
+  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) -> absl::Status {
+    const absl::StatusOr<SharedSpec> spec = context_.engine().CatalogFor(who)->Find(request->kernel().substr(0, 128));
     if (!spec.ok()) return spec.status();
     *response->mutable_kernel() = Described(**spec, context_.engine());
     response->set_generation(context_.generation());

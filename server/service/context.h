@@ -25,6 +25,7 @@
 #include "server/service/open_run_streams.h"
 #include "server/wire/job.h"
 #include "server/wire/result.h"
+#include "server/workers/supervisor.h"
 
 namespace hotplate::server {
 
@@ -40,6 +41,12 @@ class DaemonControl {
 
 class ServiceContext {
  public:
+  // For programs of users. No supervisor: they are refused.
+  struct ProgramSettings {
+    Supervisor* supervisor = nullptr;
+    mode_t umask = 077;              // of the owner
+    std::uint64_t memory_bytes = 0;  // for the processes of one job together; 0: no limit
+  };
   struct Parts {
     core::Engine* engine;
     const core::TelemetrySampler* telemetry;
@@ -48,6 +55,7 @@ class ServiceContext {
     wire::JobBounds bounds;
     wire::ReceiptFacts facts;
     v1::GetServerInfoResponse info;  // everything that does not change while the daemon runs
+    ProgramSettings programs;
     // When the allocation ends, as known now. May be empty.
     std::function<std::optional<core::WallTime>()> allocation_end;
     // The bytes that arrays may take where they are saved at the end, if known. May be empty.
@@ -63,6 +71,7 @@ class ServiceContext {
   DaemonControl& control() const { return *parts_.control; }
   const wire::JobBounds& bounds() const { return parts_.bounds; }
   const wire::ReceiptFacts& facts() const { return parts_.facts; }
+  const ProgramSettings& programs() const { return parts_.programs; }
   const v1::GetServerInfoResponse& info() const { return parts_.info; }
   std::optional<core::WallTime> allocation_end() const {
     return parts_.allocation_end ? parts_.allocation_end() : std::nullopt;

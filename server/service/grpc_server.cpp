@@ -10,6 +10,7 @@
 #include "server/service/catalogue_service.h"
 #include "server/service/health_service.h"
 #include "server/service/jobs_service.h"
+#include "server/service/programs_service.h"
 #include "server/service/reflection_service.h"
 #include "server/service/server_service.h"
 #include "server/service/telemetry_service.h"
@@ -46,12 +47,13 @@ class Implementation final : public GrpcServer {
         catalogue_(context),
         arrays_(context),
         jobs_(context),
+        programs_(context),
         telemetry_(context),
         server_service_(context),
         health_(context),
         reflection_(context, {v1::Catalogue::service_full_name(), v1::Arrays::service_full_name(),
-                              v1::Jobs::service_full_name(), v1::Telemetry::service_full_name(),
-                              v1::Server::service_full_name(), grpc::health::v1::Health::service_full_name(),
+                              v1::Jobs::service_full_name(), v1::Programs::service_full_name(),
+                              v1::Telemetry::service_full_name(), v1::Server::service_full_name(), grpc::health::v1::Health::service_full_name(),
                               grpc::reflection::v1alpha::ServerReflection::service_full_name()}) {}
 
   ~Implementation() override { Shutdown(std::chrono::system_clock::now()); }
@@ -70,7 +72,8 @@ class Implementation final : public GrpcServer {
     connections_ = builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, CredentialsFor(options));
     for (grpc::Service* service : {static_cast<grpc::Service*>(&catalogue_), static_cast<grpc::Service*>(&arrays_),
-                                   static_cast<grpc::Service*>(&jobs_), static_cast<grpc::Service*>(&telemetry_),
+                                   static_cast<grpc::Service*>(&jobs_), static_cast<grpc::Service*>(&programs_),
+                                   static_cast<grpc::Service*>(&telemetry_),
                                    static_cast<grpc::Service*>(&server_service_), static_cast<grpc::Service*>(&health_),
                                    static_cast<grpc::Service*>(&reflection_)}) {
       builder.RegisterService(service);
@@ -134,6 +137,7 @@ class Implementation final : public GrpcServer {
   CatalogueService catalogue_;
   ArraysService arrays_;
   JobsService jobs_;
+  ProgramsService programs_;
   TelemetryService telemetry_;
   ServerService server_service_;
   HealthService health_;

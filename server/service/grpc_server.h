@@ -41,9 +41,9 @@ class GrpcServer {
 
   virtual std::uint16_t port() const = 0;  // 0 for a unix socket
   // Sets the answer of health checks: NOT_SERVING if `serving` is false or no device is left that runs jobs. Each
-  // device, as the service kHealthOfDevice + its id, is NOT_SERVING once it is lost.
+  // device, as the service kHealthOfDevice + its id, is NOT_SERVING while it is lost.
   virtual void SetServing(bool serving) = 0;
-  // Checks again for lost devices.
+  // Checks again for lost devices, and for those that are back.
   virtual void RefreshHealth() = 0;
   // Lets calls end by themselves until the deadline, then cancels them; returns when none is left.
   virtual void Shutdown(std::chrono::system_clock::time_point deadline) = 0;

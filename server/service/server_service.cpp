@@ -56,7 +56,7 @@ ServerService::ServerService(const ServiceContext& context) : ParsedService(cont
 
 grpc::ServerUnaryReactor* ServerService::GetInfo(grpc::CallbackServerContext* call, const v1::GetServerInfoRequest*,
                                                  v1::GetServerInfoResponse* response) {
-  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal&) {
+  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) {
     *response = context_.info();
     const core::EngineStatus status = context_.engine().Status();
     response->set_state(status.draining || context_.control().draining() ? v1::DRAINING : v1::SERVING);
@@ -64,7 +64,7 @@ grpc::ServerUnaryReactor* ServerService::GetInfo(grpc::CallbackServerContext* ca
     response->set_idle_seconds(static_cast<double>(status.idle.count()) * 1e-9);
     wire::ToProto(std::chrono::system_clock::now(), *response->mutable_now());
     Refresh(context_, status, *response);
-    DescribeUnavailable(context_.engine(), *response);
+    DescribeUnavailable(context_.engine(), *context_.engine().CatalogFor(who), *response);
     return absl::OkStatus();
   });
 }

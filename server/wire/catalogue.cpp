@@ -6,7 +6,8 @@ namespace {
 void Fill(const ParamSpec& param, v1::ParamSpec& out) {
   out.set_name(param.name);
   out.set_type(static_cast<v1::ParamType>(param.type));
-  if (param.default_value) *out.mutable_default_value() = ToProto(*param.default_value);
+  out.set_default_text(param.default_text);
+  if (param.default_value && param.default_text.empty()) *out.mutable_default_value() = ToProto(*param.default_value);
   if (param.minimum) out.set_minimum(*param.minimum);
   if (param.maximum) out.set_maximum(*param.maximum);
   for (const std::string& choice : param.choices) out.add_choices(choice);
@@ -69,7 +70,7 @@ v1::KernelSpec ToProto(const KernelSpec& spec) {
 v1::CatalogueFile ToCatalogueFile(const Catalog& catalog, const std::string& hotplate_version) {
   v1::CatalogueFile file;
   file.set_hotplate_version(hotplate_version);
-  for (const KernelSpec& spec : catalog.specs()) *file.add_kernels() = ToProto(spec);
+  for (const SharedSpec& spec : catalog.specs()) *file.add_kernels() = ToProto(*spec);
   return file;
 }
 

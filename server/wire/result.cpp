@@ -72,6 +72,7 @@ void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::
   if (receipt.compile) out.set_compile_ns(Count(*receipt.compile));
   if (receipt.kernel) out.set_kernel_ns(Count(*receipt.kernel));
   if (receipt.device_to_host) out.set_device_to_host_ns(Count(*receipt.device_to_host));
+  if (receipt.store) out.set_store_ns(Count(*receipt.store));
   if (receipt.compile_cache_hit) out.set_compile_cache_hit(*receipt.compile_cache_hit);
   out.set_cold(receipt.cold);
   out.set_device(receipt.device);
@@ -95,6 +96,14 @@ void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::
   out.set_precision(PrecisionName(receipt.precision));
   out.set_deterministic(receipt.deterministic);
   if (receipt.seed) out.set_seed(*receipt.seed);
+  if (receipt.process) {
+    v1::ProcessUse& process = *out.mutable_process();
+    if (receipt.process->exit_code) process.set_exit_code(*receipt.process->exit_code);
+    if (receipt.process->signal) process.set_signal(*receipt.process->signal);
+    process.set_user_ns(Count(receipt.process->user));
+    process.set_system_ns(Count(receipt.process->system));
+    process.set_peak_bytes(receipt.process->peak_bytes);
+  }
   *out.mutable_versions() = facts.versions;
 }
 
@@ -149,6 +158,7 @@ void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out) {
     ToProto(report.call.outputs[i], *output.mutable_signature());
   }
   out.set_refusal(report.refusal);
+  if (report.known) out.set_known_job_id(report.known->value());
   for (const core::CheckReport::Fit& fit : report.devices) {
     v1::DeviceFit& one = *out.add_devices();
     one.set_device(fit.device);

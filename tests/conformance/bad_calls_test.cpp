@@ -25,7 +25,7 @@ struct BadCall {
 class BadCalls : public testing::TestWithParam<KernelSuite> {
  protected:
   void SetUp() override {
-    spec_ = *BuiltinCatalog().Find(GetParam().kernel);
+    spec_ = BuiltinCatalog().Find(GetParam().kernel)->get();
     static std::map<std::string, BadCall>& known = *new std::map<std::string, BadCall>;
     const auto [right, is_new] = known.try_emplace(GetParam().kernel);
     if (is_new) right->second = SmallestOf(GetParam());

@@ -53,9 +53,9 @@ using Chunked = std::pair<std::string, std::string>;  // a kernel, and a back-en
 
 std::vector<Chunked> ChunkedKernels() {
   std::vector<Chunked> all;
-  for (const KernelSpec& spec : BuiltinCatalog().specs()) {
-    if (spec.cancel_class() != CancelClass::kChunked) continue;
-    for (const std::string& backend : BackendNames()) all.emplace_back(spec.name(), backend);
+  for (const SharedSpec& spec : BuiltinCatalog().specs()) {
+    if (spec->cancel_class() != CancelClass::kChunked) continue;
+    for (const std::string& backend : BackendNames()) all.emplace_back(spec->name(), backend);
   }
   return all;
 }

@@ -21,7 +21,7 @@ using testing::ContainerEq;
 
 std::set<std::string> InCatalog() {
   std::set<std::string> names;
-  for (const KernelSpec& spec : BuiltinCatalog().specs()) names.insert(spec.name());
+  for (const SharedSpec& spec : BuiltinCatalog().specs()) names.insert(spec->name());
   return names;
 }
 
@@ -78,24 +78,24 @@ TEST(Catalog, EveryKernelIsNamedAsVerifiedOnTheCpu) {
 }
 
 TEST(Catalog, EveryKernelIsDocumented) {
-  for (const KernelSpec& spec : BuiltinCatalog().specs()) {
-    EXPECT_FALSE(spec.summary().empty()) << spec.name();
-    EXPECT_FALSE(spec.docs().empty()) << spec.name();
-    EXPECT_FALSE(spec.cost_text().empty()) << spec.name();
-    EXPECT_FALSE(spec.numerics().empty()) << spec.name();
-    EXPECT_EQ(spec.example().rfind("hotplate run " + spec.name(), 0), 0u) << spec.name() << ": " << spec.example();
-    for (const ParamSpec& param : spec.params()) EXPECT_FALSE(param.docs.empty()) << spec.name() << " " << param.name;
+  for (const SharedSpec& spec : BuiltinCatalog().specs()) {
+    EXPECT_FALSE(spec->summary().empty()) << spec->name();
+    EXPECT_FALSE(spec->docs().empty()) << spec->name();
+    EXPECT_FALSE(spec->cost_text().empty()) << spec->name();
+    EXPECT_FALSE(spec->numerics().empty()) << spec->name();
+    EXPECT_EQ(spec->example().rfind("hotplate run " + spec->name(), 0), 0u) << spec->name() << ": " << spec->example();
+    for (const ParamSpec& param : spec->params()) EXPECT_FALSE(param.docs.empty()) << spec->name() << " " << param.name;
   }
 }
 
 TEST(Catalog, EveryKernelOfFloatsSaysWhatBecomesOfNan) {
-  for (const KernelSpec& spec : BuiltinCatalog().specs()) {
-    const auto& types = spec.type_variables();
+  for (const SharedSpec& spec : BuiltinCatalog().specs()) {
+    const auto& types = spec->type_variables();
     const bool floats = std::any_of(types.begin(), types.end(), [](const TypeVariable& type) {
       return std::count(type.dtypes.begin(), type.dtypes.end(), DType::kFloat64) > 0;
     });
     if (!floats) continue;
-    EXPECT_THAT(spec.docs() + spec.numerics(), testing::HasSubstr("NaN")) << spec.name();
+    EXPECT_THAT(spec->docs() + spec->numerics(), testing::HasSubstr("NaN")) << spec->name();
   }
 }
 
@@ -143,18 +143,18 @@ std::set<std::string> TypesOf(const std::map<std::string, BoundCall>& calls, con
 }
 
 TEST(Catalog, TheCasesHaveEachTypeAndEachChoiceThatAKernelTakes) {
-  for (const KernelSpec& spec : BuiltinCatalog().specs()) {
-    ASSERT_TRUE(BoundCases().contains(spec.name())) << spec.name();
-    const std::map<std::string, BoundCall>& calls = BoundCases().at(spec.name());
-    for (const TypeVariable& variable : spec.type_variables()) {
+  for (const SharedSpec& spec : BuiltinCatalog().specs()) {
+    ASSERT_TRUE(BoundCases().contains(spec->name())) << spec->name();
+    const std::map<std::string, BoundCall>& calls = BoundCases().at(spec->name());
+    for (const TypeVariable& variable : spec->type_variables()) {
       std::set<std::string> taken;
       for (const DType dtype : variable.dtypes) taken.emplace(Name(dtype));
-      EXPECT_THAT(TypesOf(calls, variable.name), ContainerEq(taken)) << spec.name() << " " << variable.name;
+      EXPECT_THAT(TypesOf(calls, variable.name), ContainerEq(taken)) << spec->name() << " " << variable.name;
     }
-    for (const ParamSpec& param : spec.params()) {
+    for (const ParamSpec& param : spec->params()) {
       if (param.choices.empty() || param.name == "axis") continue;  // an axis is one of many alike
       const std::set<std::string> taken(param.choices.begin(), param.choices.end());
-      EXPECT_THAT(Chosen(calls, param.name), ContainerEq(taken)) << spec.name() << " " << param.name;
+      EXPECT_THAT(Chosen(calls, param.name), ContainerEq(taken)) << spec->name() << " " << param.name;
     }
   }
 }

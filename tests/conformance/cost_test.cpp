@@ -101,7 +101,7 @@ std::vector<CostRow> CostRows() {
 TEST(CostModels, SayWhatWasCountedByHand) {
   for (const CostRow& row : CostRows()) {
     SCOPED_TRACE(row.kernel);
-    const absl::StatusOr<const KernelSpec*> spec = BuiltinCatalog().Find(row.kernel);
+    const absl::StatusOr<SharedSpec> spec = BuiltinCatalog().Find(row.kernel);
     ASSERT_TRUE(spec.ok()) << spec.status();
     const absl::StatusOr<BoundCall> call = (*spec)->Bind(row.params, row.inputs, HOTPLATE_PRECISION_DEFAULT);
     ASSERT_TRUE(call.ok()) << call.status();
@@ -114,7 +114,7 @@ TEST(CostModels, SayWhatWasCountedByHand) {
 TEST(CostModels, EachHasARowHere) {
   std::set<std::string> rows, kernels;
   for (const CostRow& row : CostRows()) rows.insert(row.kernel);
-  for (const KernelSpec& spec : BuiltinCatalog().specs()) kernels.insert(spec.name());
+  for (const SharedSpec& spec : BuiltinCatalog().specs()) kernels.insert(spec->name());
   EXPECT_THAT(rows, testing::ContainerEq(kernels));
 }
 

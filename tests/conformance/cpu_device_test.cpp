@@ -276,9 +276,11 @@ TEST(MatmulSpecTest, SaysWhatDoesNotFit) {
       message({3000, 3000}, {1000, 2}),
       HasSubstr("inner sizes differ: a is [3000, 3000], b is [1000, 2]; expected a [..., m, k] and b [..., k, n]"));
   EXPECT_THAT(message({3000, 3000}, {1000}), HasSubstr("inner sizes differ: a is [3000, 3000], b is [1000];"));
-  EXPECT_THAT(message({}, {1000}), HasSubstr("a is a number, [], neither matrix nor vector; expected a [..., m, k]"));
-  EXPECT_THAT(message({2, 3, 4}, {3, 4, 5}),
-              HasSubstr("batches do not broadcast: a is [2, 3, 4], b is [3, 4, 5]; sizes before the last two"));
+  EXPECT_THAT(message({}, {1000}),
+              HasSubstr("a is a scalar, []; it must be a matrix or a vector; expected a [..., m, k]"));
+  EXPECT_THAT(
+      message({2, 3, 4}, {3, 4, 5}),
+      HasSubstr("batches do not broadcast: a is [2, 3, 4], b is [3, 4, 5]; sizes before the last two, aligned"));
   EXPECT_THAT(message({3, 4}, {3, 4}, {{"transpose_a", true}, {"transpose_b", true}}),
               HasSubstr("expected a [..., k, m] and b [..., n, k]"));
   EXPECT_THAT(message({0x7fffffff, 1}, {1, 0x7fffffff}), HasSubstr("more than the"));

@@ -134,7 +134,7 @@ std::vector<Case> EmptyArrayCases(const KernelSpec& spec) {
 }
 
 std::string TroubleWithEmptyArrays(const KernelSuite& suite, const Device& device, Lane& lane) {
-  const absl::StatusOr<const KernelSpec*> spec = BuiltinCatalog().Find(suite.kernel);
+  const absl::StatusOr<SharedSpec> spec = BuiltinCatalog().Find(suite.kernel);
   if (!spec.ok()) return spec.status().ToString();
   const std::vector<Case> cases = EmptyArrayCases(**spec);
   if (cases.empty() && !(*spec)->inputs().empty()) return "no array of its can be empty";

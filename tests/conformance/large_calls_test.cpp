@@ -24,7 +24,7 @@ absl::StatusOr<BoundCall> Bound(const LargeCall& one) {
 TEST(LargeCalls, AreOfEveryKernelThatTakesThem) {
   std::set<std::string> kernels = {"integrate2d", "transfer_probe"};
   for (const LargeCall& one : LargeCalls()) kernels.insert(one.kernel);
-  for (const KernelSpec& spec : BuiltinCatalog().specs()) EXPECT_EQ(kernels.count(spec.name()), 1u) << spec.name();
+  for (const SharedSpec& spec : BuiltinCatalog().specs()) EXPECT_EQ(kernels.count(spec->name()), 1u) << spec->name();
   EXPECT_EQ(kernels.size(), BuiltinCatalog().specs().size());
 }
 
@@ -65,14 +65,14 @@ TEST(LargeCalls, OfSparseMatricesNeedIndicesThatReachThem) {
     inputs["x"] = {DType::kFloat32, {10}};
     return inputs;
   };
-  const std::string too_many = "indices is int32 [2147483648], and an indptr of int32 counts 2147483647 entries";
+  const std::string too_many = "indices is int32 [2147483648]; an int32 indptr can count at most 2147483647 entries";
   EXPECT_EQ(SaidOf("spmv", matrix(DType::kInt32, kMost, kMost + 1)), "OK") << "rows are not numbered";
   EXPECT_THAT(SaidOf("spmv", matrix(DType::kInt32, kMost + 1, 10)), HasSubstr("spmv: " + too_many));
   EXPECT_EQ(SaidOf("spmv", matrix(DType::kInt64, kMost + 1, 10)), "OK");
   EXPECT_EQ(SaidOf("pagerank", graph(DType::kInt32, kMost, kMost)), "OK");
   EXPECT_THAT(SaidOf("pagerank", graph(DType::kInt32, kMost + 1, 10)), HasSubstr("pagerank: " + too_many));
   EXPECT_THAT(SaidOf("pagerank", graph(DType::kInt32, 10, kMost + 1)),
-              HasSubstr("indptr is int32 [2147483649], and int32 numbers 2147483647 nodes at most"));
+              HasSubstr("indptr is int32 [2147483649]; int32 can number at most 2147483647 nodes"));
   EXPECT_EQ(SaidOf("pagerank", graph(DType::kInt64, 10, kMost + 1)), "OK");
 }
 

@@ -41,7 +41,7 @@ hotplate_array Plain(const std::string& name, TestArray& array) {
 
 absl::StatusOr<Launch> Prepare(const std::string& kernel, const Case& test_case, const Device& device,
                                bool deterministic) {
-  const absl::StatusOr<const KernelSpec*> spec = BuiltinCatalog().Find(kernel);
+  const absl::StatusOr<SharedSpec> spec = BuiltinCatalog().Find(kernel);
   if (!spec.ok()) return spec.status();
 
   Launch launch;

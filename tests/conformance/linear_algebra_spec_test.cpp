@@ -34,11 +34,12 @@ std::vector<Shape> Outputs(const char* kernel, const Inputs& shapes,
 
 TEST(LinearAlgebraSpecs, RefuseWhatIsNotSquare) {
   for (const char* kernel : {"cholesky", "eigh"}) {
-    EXPECT_THAT(Words(kernel, {{"a", {3, 4}}}), HasSubstr("a is [3, 4], which is no square matrix"));
-    EXPECT_THAT(Words(kernel, {{"a", {3}}}), HasSubstr("a is [3], which is no square matrix"));
+    EXPECT_THAT(Words(kernel, {{"a", {3, 4}}}), HasSubstr("a is [3, 4]; it must be a square matrix"));
+    EXPECT_THAT(Words(kernel, {{"a", {3}}}), HasSubstr("a is [3]; it must be a square matrix"));
   }
-  EXPECT_THAT(Words("solve", {{"a", {3, 4}}, {"b", {3}}}), HasSubstr("a is [3, 4], which is no square matrix"));
-  EXPECT_THAT(Words("svd", {{"a", {3}}}), HasSubstr("a is [3], which is no matrix"));
+  EXPECT_THAT(Words("solve", {{"a", {3, 4}}, {"b", {3}}}), HasSubstr("a is [3, 4]; it must be a square matrix"));
+  EXPECT_THAT(Words("svd", {{"a", {3}}}),
+              HasSubstr("a is [3]; it must be a matrix or a stack of matrices, [..., m, n]"));
 }
 
 TEST(LinearAlgebraSpecs, RefuseWhatLapackCannotCount) {
@@ -46,18 +47,20 @@ TEST(LinearAlgebraSpecs, RefuseWhatLapackCannotCount) {
   EXPECT_THAT(Words("svd", {{"a", {20'001, 20'001}}}), HasSubstr("the shorter side may have at most 20000"));
   EXPECT_THAT(Words("svd", {{"a", {1, 16'777'217}}}), HasSubstr("the longer at most 16777216"));
   EXPECT_THAT(Words("batched_matvec", {{"a", {1, 0x80000000}}, {"x", {1, 0x80000000}}}),
-              HasSubstr("a side may have at most 2147483647"));
+              HasSubstr("an axis may have at most 2147483647"));
 }
 
 TEST(LinearAlgebraSpecs, RefuseWhatDoesNotFit) {
   for (const Shape& b : {Shape{4}, {4, 2}, {2, 4, 1}, {}}) {
-    EXPECT_THAT(Words("solve", {{"a", {3, 3}}, {"b", b}}), HasSubstr("which does not fit a [3, 3]")) << ToString(b);
+    EXPECT_THAT(Words("solve", {{"a", {3, 3}}, {"b", b}}), HasSubstr(" and does not fit a, [3, 3]; ")) << ToString(b);
   }
   EXPECT_THAT(Words("solve", {{"a", {2, 3, 3}}, {"b", {5, 3, 1}}}),
-              HasSubstr("b is [5, 3, 1], which does not fit a [2, 3, 3]"));
+              HasSubstr("b is [5, 3, 1] and does not fit a, [2, 3, 3]; "));
   EXPECT_THAT(Words("batched_matvec", {{"a", {5, 4}}, {"x", {2, 3}}}), HasSubstr("lengths differ: a is [5, 4]"));
   EXPECT_THAT(Words("batched_matvec", {{"a", {3, 5, 4}}, {"x", {2, 4}}}), HasSubstr("batches differ"));
-  EXPECT_THAT(Words("batched_matvec", {{"a", {4}}, {"x", {4}}}), HasSubstr("neither a matrix nor a batch"));
+  EXPECT_THAT(Words("batched_matvec", {{"a", {4}}, {"x", {4}}}),
+              AllOf(HasSubstr("a is [4]; it must be a matrix, [m, k], or a batch of matrices"),
+                    HasSubstr("x is [4]; it must be a batch of vectors, [b, k]")));
 }
 
 TEST(LinearAlgebraSpecs, PromiseTheseShapes) {

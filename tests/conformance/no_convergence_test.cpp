@@ -53,8 +53,9 @@ TEST(NoConvergence, EndsInWordsThatSayWhichMatrixAndWhatToDo) {
     const char* kernel;
     int info;
     std::string meaning;
-  } kGivenUp[] = {
-      {"eigh", 3, kThreeLeft}, {"eigh", 2 * 7 + 5, "19: in rows 2 to 5 of its tridiagonal form"}, {"svd", 1, "1"}};
+  } kGivenUp[] = {{"eigh", 3, kThreeLeft},
+                  {"eigh", 2 * 7 + 5, "19: it stopped at rows 2 to 5 of the tridiagonal form"},
+                  {"svd", 1, "1"}};
   for (const auto& [kernel, info, meaning] : kGivenUp) {
     for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
       SCOPED_TRACE(std::string(kernel) + " " + meaning + " " + std::string(Name(dtype)));

@@ -135,13 +135,13 @@ TEST(Reduction, RefusesAnAxisThatIsNotThere) {
 TEST(Reduction, RefusesAnExtremeOfNothing) {
   for (const char* operation : {"min", "max", "argmin", "argmax"}) {
     EXPECT_THAT(Refusal("reduce", {0}, {{"operation", std::string(operation)}}),
-                HasSubstr(std::string("there is no ") + operation + " of no elements"));
+                HasSubstr("x is [0]; " + std::string(operation) + " needs at least one element"));
   }
   EXPECT_THAT(Refusal("reduce", {3, 0}, {{"operation", std::string("max")}, {"axis", std::string("1")}}),
-              HasSubstr("along axis 1"));
-  EXPECT_THAT(Refusal("norm", {0}, {{"ord", std::string("inf")}}), HasSubstr("no norm inf of no elements"));
+              HasSubstr("one element along axis 1"));
+  EXPECT_THAT(Refusal("norm", {0}, {{"ord", std::string("inf")}}), HasSubstr("norm inf needs at least one element"));
   EXPECT_THAT(Refusal("norm", {4, 0}, {{"ord", std::string("1")}, {"axis", std::string("matrices")}}),
-              HasSubstr("no norm 1 of no elements"));
+              HasSubstr("norm 1 needs at least one element"));
 }
 
 TEST(Reduction, RefusesANormThatVectorsOrMatricesDoNotHave) {

@@ -117,14 +117,14 @@ TEST(SortSpecs, RefuseWhatHasNoRowsOrTooMany) {
   EXPECT_EQ(Refusal("sort", {{"x", long_rows}}), "OK") << "each is sorted by itself";
   EXPECT_THAT(
       Refusal("sort", {{"x", rows}}),
-      HasSubstr("x is [131072, 131072]; several rows shorter than 1048576 may have at most 4294967295 elements"));
+      HasSubstr("x is [131072, 131072]; rows shorter than 1048576 may have at most 4294967295 elements together"));
   EXPECT_THAT(Refusal("sort_by_key", {{"keys", scalar}, {"values", scalar}}), HasSubstr("keys is a scalar"));
   EXPECT_THAT(Refusal("sort_by_key", {{"keys", long_rows}, {"values", long_rows}}),
               HasSubstr("keys is [131072, 1048576]; there may be at most 4294967295 keys"));
   EXPECT_THAT(Refusal("sort_by_key", {{"keys", long_row}, {"values", long_row}}),
               HasSubstr("keys is [17179869184]; there may be at most 4294967295 keys"));
   EXPECT_THAT(Refusal("sort_by_key", {{"keys", ten}, {"values", twenty}}),
-              HasSubstr("values is [20], keys is [10]; each key has one value"));
+              HasSubstr("values is [20], keys is [10]; keys and values must"));
 }
 
 }  // namespace

@@ -214,6 +214,10 @@ class Cuda(harness.Case):
         self.refuses("--device", "cpu,gpu7", fake="devices=1",
                      says=["device gpu7 is asked for and cannot be used", "gpu0 alone"])
 
+    def test_more_devices_than_a_daemon_serves(self):
+        self.refuses(fake="devices=70", says=["71 devices are open (gpu0 to cpu0)", "a daemon serves at most 64", "--device gpu0"])
+        self.refuses("--device", "cuda", fake="devices=65", says=["65 devices are open (gpu0 to gpu64)"])
+
     def test_a_lost_device_takes_no_more_jobs_and_says_why_and_since_when(self):
         self.serve(fake="breaking_kernel=selu")
         why, since = "gpu0 is lost: kernel selu failed", "(since 20"
@@ -224,6 +228,26 @@ class Cuda(harness.Case):
         self.hotplate("devices", says=[why, since])
         self.add("--device", "cpu0")
         self.add("--device", "any")
+        # CUDA's context stays broken in this process, and the daemon says what to do.
+        said = harness.wait_until(lambda: "cannot be reopened" in self.lost() and self.lost(), "the device was tried again")
+        self.assertIn("restart hotplated", said)
+        self.add("--device", "gpu0", code=TRY_LATER, says=[why, "restart hotplated"])
+        self.assertIn("gpu0 stays away", self.log("cuda"))
+
+    def lost(self):
+        """Why gpu0 is lost; empty while it is not."""
+        return next(one for one in self.answer("devices")["devices"] if one["id"] == "gpu0").get("lost", "")
+
+    def test_a_lost_device_comes_back(self):
+        self.serve(fake="breaking_kernel=selu heals")
+        for _ in range(2):
+            self.hotplate("run", "selu", "ones.npy", "-o", "y.npy", "--device", "gpu0", code=FAILED, says="gpu0 is lost")
+            harness.wait_until(lambda: not self.lost(), "the device came back")
+            self.add("--device", "gpu0")
+            (self.folder / "sum.npy").unlink()
+        self.assertNotIn("LOST", self.hotplate("status") + self.hotplate("devices"))
+        for text in ("device gpu0 is lost", "device gpu0 is back and takes jobs again, on 2 of 2 lanes"):
+            self.assertEqual(self.log("cuda").count(text), 2)
 
     def nvml(self, text):
         """The environment of a daemon whose NVML says this."""
@@ -235,9 +259,7 @@ class Cuda(harness.Case):
         self.serve(fake="devices=2", env=self.nvml(f"device {UUID}10 00000000:10:00.0\npower 1000\nlost_after 40\n"
                                                    f"device {UUID}11 00000000:11:00.0\npower 1000\n"))
 
-        def lost():
-            return next(one for one in self.answer("devices")["devices"] if one["id"] == "gpu0").get("lost", "")
-        why = harness.wait_until(lost, "the driver said that the GPU is lost")
+        why = harness.wait_until(self.lost, "the driver said that the GPU is lost")
         self.assertRegex(why, r"GPU is lost.*\(since 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\)")
         self.add("--device", "gpu0", code=TRY_LATER, says=["gpu0 is lost", "GPU is lost", "(since 20"])
         self.add("--device", "gpu1")

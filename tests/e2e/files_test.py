@@ -180,8 +180,10 @@ class Placed(harness.Case):
     def test_the_daemon_writes_it(self):
         self.full(2, "allowed/sub/a.npy", says=f"{self.root}/sub/a.npy   int64 [5]   written by the daemon")
         self.assertEqual(self.load(self.root / "sub/a.npy"), [2] * 5)
-        told = self.answer("run", "full", "--n", "5", "-o", f"path:{self.root}/json.npy")["outputs"][0]
+        answer = self.answer("run", "full", "--n", "5", "-o", f"path:{self.root}/json.npy")
+        told = answer["outputs"][0]
         self.assertEqual((told["daemonPath"], "path" in told), (f"{self.root}/json.npy", False))
+        self.assertEqual(("storeNs" in answer["receipt"], "loadNs" in answer["receipt"]), (True, False))
         self.assertEqual(parts(self.root), [])
 
     def test_a_new_file_follows_the_owners_umask_and_a_replaced_one_keeps_its_mode(self):

@@ -245,12 +245,15 @@ class OneLane(harness.Case):
         self.hotplate("run", "random", "--n", "20", "--seed", str(drawn[0]["seed"]), "-o", "repeated.npy")
         self.assertEqual((self.folder / "0.npy").read_bytes(), (self.folder / "repeated.npy").read_bytes())
 
+        self.hotplate("run", "random", "--n", "20", "--seed", "-1", code=harness.INVALID, says=["--seed", "is out of range: from 0"])
+
     def test_the_same_request_id_with_large_inputs(self):
         # Above what travels in the request both ways, and an output alone that is.
         np.save(self.folder / "large.npy", np.linspace(-1, 1, 1_000_000, dtype=np.float32))
         for job in (("selu", "large.npy"), ("mandelbrot", "--resolution", "1500")):
-            ids = {self.answer("run", *job, "-o", f"{i}.npy", "--request-id", job[0])["jobId"] for i in range(3)}
-            self.assertEqual(len(ids), 1)
+            told = [self.answer("run", *job, "-o", f"{i}.npy", "--request-id", job[0]) for i in range(3)]
+            self.assertEqual(len({one["jobId"] for one in told}), 1)
+            self.assertEqual([one["client"]["bytesUp"] for one in told], [4_000_000 if job[0] == "selu" else 0, 0, 0])
             self.assertEqual((self.folder / "0.npy").read_bytes(), (self.folder / "2.npy").read_bytes())
         np.save(self.folder / "large.npy", np.linspace(-1, 2, 1_000_000, dtype=np.float32))
         self.hotplate("run", "selu", "large.npy", "--request-id", "selu", code=harness.INVALID, says="another payload")
@@ -258,6 +261,13 @@ class OneLane(harness.Case):
         kept = [self.answer("run", "selu", "large.npy", "-o", "array:kept", "--request-id", "again") for _ in range(2)]
         self.assertEqual(kept[0]["jobId"], kept[1]["jobId"])
         self.hotplate("free", "kept")
+        self.hotplate("run", "selu", "large.npy", "--request-id", "again", "--dry-run",
+                      says=f"request id again would find job {kept[0]['jobId']} if the call is the same; nothing was run")
+
+    def test_a_repeated_call_may_leave_its_outputs_unnamed(self):
+        np.save(self.folder / "square.npy", np.eye(4) + 1)
+        call = ("run", "svd", "square.npy", "-o", "u.npy", "-o", "s.npy", "-o", "vt.npy", "--request-id", "unnamed")
+        self.assertEqual(*[self.answer(*call)["jobId"] for _ in range(2)])
 
     def test_a_dry_run_runs_nothing(self):
         before = len(self.answer("jobs")["jobs"])

@@ -122,6 +122,8 @@ class Lists(harness.Case):
         self.hotplate("run", "vector_add", "array:X", "1", "-o", "sum.npy")
         self.hotplate("run", "vector_add", f"path:{self.folder}/x.npy", "1", "-o", "sum.npy")
         self.assertEqual(self.hotplate("run", "vector_add", "2", "3").strip(), "5")
+        for numbers in (("2", "3.5"), ("2.5", "3")):
+            self.assertEqual(self.hotplate("run", "vector_add", *numbers).strip(), "5.5")
         self.hotplate("run", "vector_add", "i.npy", "5.5", code=harness.INVALID, says=["input b: 5.5 is no int32", "i.npy"])
 
     # A terminal.

@@ -11,9 +11,10 @@ Who may include whom, innermost first:
   kernels         kernels, absl, numeric libraries; what nvcc compiles reaches no absl, by whatever road
   server/core     kernels, absl
   server          the core, kernels, proto/codec, absl, protobuf, gRPC, any library
-  client/lib      kernels/array, proto/codec, absl, protobuf, gRPC, libcrypto (which gRPC brings)
+  client/lib      kernels/array and /base, proto/codec, absl, protobuf, gRPC, libcrypto (which gRPC brings)
   client/cli      client/lib, kernels/array and /base, proto/codec, absl, protobuf, any library
   client/python   client/lib, kernels/array, absl, protobuf, pybind11
+Every layer may include kernels/base/mutex.h, for which nothing needs to be linked.
 The daemon and the command alone run programs. Tests may include anything. Preprocessor questions about CUDA are asked in kernels/devices/cuda only: elsewhere a missing back-end
 means zero devices (__CUDACC__ and __CUDA_ARCH__ are allowed: they are how one functor is compiled for both sides).
 """
@@ -44,6 +45,8 @@ def kind_of(path):
     """Which party an include belongs to: a folder of ours, or a library."""
     if path in ("kernels/base/run_program.h", "kernels/base/slurm.h"):
         return "programs"
+    if path == "kernels/base/mutex.h":
+        return "locks"
     for folder in ("proto/codec", "kernels/array", "kernels/base", "kernels", "server/core", "server", "client/lib", "client/cli", "client/python", "client",
                    "tests"):
         if path.startswith(folder + "/"):
@@ -65,7 +68,7 @@ def kind_of(path):
     return "other library"
 
 
-EVERYBODY = {"the standard library"}
+EVERYBODY = {"the standard library", "locks"}
 KERNELS = {"kernels", "kernels/array", "kernels/base"}
 LAYERS = (  # (folder, what it may include); the first folder that holds a file counts
     ("kernels/array", EVERYBODY | {"kernels/array"}),
@@ -75,7 +78,8 @@ LAYERS = (  # (folder, what it may include); the first folder that holds a file 
     ("server/core", EVERYBODY | KERNELS | {"server/core", "absl"}),
     ("server", EVERYBODY | KERNELS | {"server", "server/core", "proto/codec", "programs", "absl",
                                       "protobuf", "gRPC", "libcrypto", "other library", "numeric library"}),
-    ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "proto/codec", "absl", "protobuf", "gRPC", "libcrypto"}),
+    ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "kernels/base", "proto/codec", "absl", "protobuf", "gRPC",
+                                "libcrypto"}),
     ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "kernels/base", "proto/codec", "programs",
                                 "absl", "protobuf", "libcrypto", "other library", "numeric library"}),
     ("client/python", EVERYBODY | {"client/python", "client/lib", "kernels/array", "absl", "protobuf", "other library"}),

@@ -48,6 +48,8 @@ class PlantedTest(unittest.TestCase):
         self.assert_found("kernels/array/a.h", '#include "absl/status/status.h"')
         self.assert_found("kernels/array/a.h", '#include "kernels/spec/spec.h"')
         self.assert_found("kernels/array/a.cpp", "#include <cblas.h>")
+        self.assert_found("kernels/array/a.cpp", '#include "kernels/base/status.h"')
+        self.assert_allowed("kernels/array/a.cpp", '#include "kernels/base/mutex.h"')
         self.assert_allowed("kernels/array/a.cpp", '#include <span>\n#include <sys/stat.h>\n#include "kernels/array/b.h"')
 
     def test_kernels_know_no_wire_and_no_server(self):
@@ -62,6 +64,8 @@ class PlantedTest(unittest.TestCase):
         self.assert_found("kernels/catalogue/selu/selu_cuda.cu", '#include "absl/status/status.h"')
         self.assert_found("kernels/catalogue/selu/selu_cuda.cu", '#include "kernels/a.h"', files={
             "kernels/a.h": '#include "kernels/b.h"\n', "kernels/b.h": '#include "absl/status/status.h"\n'})
+        self.assert_found("kernels/catalogue/selu/selu_cuda.cu", '#include "kernels/base/mutex.h"', files={
+            "kernels/base/mutex.h": '#include "absl/base/thread_annotations.h"\n'})
         self.assert_allowed("kernels/catalogue/selu/selu_cuda.cu", "#include <cuda_runtime.h>\n#include <cub/cub.cuh>")
 
     def test_the_core_knows_no_wire(self):

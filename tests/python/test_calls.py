@@ -175,7 +175,7 @@ def test_a_file_that_the_daemon_reads_itself(start_daemon, tmp_path, monkeypatch
     np.save(tmp_path / "x.npy", A)
     gpu = start_daemon("--path-root", tmp_path).connect()
     np.testing.assert_allclose(gpu.matmul(tmp_path / "x.npy", A.T), A @ A.T)
-    assert gpu.last_receipt.load_ns is not None
+    assert gpu.last_receipt.load_ns is not None and gpu.last_receipt.store_ns is None
     monkeypatch.chdir(tmp_path.parent)
     np.testing.assert_allclose(gpu.matmul(pathlib.Path(tmp_path.name, "x.npy"), A.T), A @ A.T)
     with pytest.raises(Exception, match="nothing.npy"):

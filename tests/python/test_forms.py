@@ -96,7 +96,7 @@ def test_eye_sends_nothing(gpu):
     ("dot(2.0, V)", ValueError, "dot: a is a number; a dot product is of arrays with axes"),
     ("dot(M, M[np.newaxis].swapaxes(1, 2))", ValueError, "gpu.matmul(a, b) for the products of one with one"),
     ("dot(V, W)", ValueError, "inner sizes differ: a is [5], b is [4]"),
-    ("matmul(1.0, V)", ValueError, "a is a number, [], neither matrix nor vector"),
+    ("matmul(1.0, V)", ValueError, "a is a scalar, []; it must be a matrix or a vector"),
 ])
 def test_what_is_refused_says_why(gpu, call, kind, says):
     with pytest.raises(kind) as refused:
@@ -115,6 +115,11 @@ def test_signatures_are_as_it_is_called(gpu):
     inspect.signature(gpu.arange).bind(10)
     inspect.signature(gpu.full).bind((3, 3), 1.0, keep=True)
     assert not {"n", "rows", "value"} & set(inspect.signature(gpu.full).parameters)
+
+
+def test_a_default_that_is_no_value_is_told_in_words(gpu):
+    assert inspect.signature(gpu.random).parameters["seed"].default is None
+    assert "seed (int, default: a fresh one, at least 0)" in gpu.random.__doc__ and " -1" not in gpu.random.__doc__
 
 
 def test_forms_name_what_kernels_have(gpu):

@@ -38,6 +38,26 @@ std::vector<std::string> RequestWords(const Arguments& arguments, const Site& si
   return words;
 }
 
+// The options of this call that its job was not requested with, though it is there already.
+std::vector<std::string> UnusedWords(const Arguments& arguments, const AllocationNote& note) {
+  const auto old_rest = std::find(note.request.begin(), note.request.end(), "--");
+  std::vector<std::string> unused;
+  const auto add = [&](const std::string& word) {
+    if (std::find(note.request.begin(), old_rest, word) == old_rest) unused.push_back(word);
+  };
+  if (const auto site = arguments.Text("site"); site && *site != note.site) unused.push_back("--site=" + *site);
+  if (const auto account = arguments.Text("account")) add("--account=" + *account);
+  for (const char* option : kRequestOptions)
+    if (const auto value = arguments.Text(option)) add("--" + std::string(option) + "=" + *value);
+  if (arguments.Flag("exclusive")) add("--exclusive");
+  for (const std::string& directive : arguments.All("directive")) add("--directive=" + directive);
+  const std::vector<std::string>& rest = arguments.rest();
+  const auto old_options = old_rest == note.request.end() ? old_rest : old_rest + 1;
+  if (!std::equal(rest.begin(), rest.end(), old_options, note.request.end()))
+    unused.insert(unused.end(), rest.begin(), rest.end());
+  return unused;
+}
+
 // The last request, from its note, with the new options added. Of an option given twice the last one counts. `name`:
 // the name whose note was looked for; empty: the last note.
 absl::StatusOr<Arguments> Again(const Invocation& call, const std::string& name,
@@ -167,6 +187,11 @@ std::optional<absl::Status> WaitOn(const Invocation& call, const AllocationNote&
     return std::nullopt;
   }
   if (AttachedDaemonHasEnded(call.settings.directory, note, *status)) return AttachedDaemonEnded(call, note, *status);
+  if (const std::vector<std::string> unused = UnusedWords(call.arguments, note); !unused.empty())
+    Remark(call.console, note.name + " is job " + note.job.id + " already, so that " + Join(unused, " ") +
+                             (unused.size() > 1 ? " were" : " was") + " not used; for a new job with " +
+                             (unused.size() > 1 ? "them" : "it") + ": hotplate down " + note.name +
+                             ", then this command again");
   if (call.arguments.Flag("detach")) return Detached(call, note, *scheduler);
   WaitingLine line(call.console, call.output.talkative());
   return UpWait{.call = call,

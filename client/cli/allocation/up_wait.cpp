@@ -45,28 +45,31 @@ bool NeverRan(const JobStatus& status) {
 UpInterrupts::UpInterrupts()
     : watch_([this] {
         stop_.request_stop();
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (told_) told_();
-        changed_.notify_all();
+        changed_.NotifyAll();
       }) {
   watch_.Begin();
 }
 
 void UpInterrupts::Hold(std::function<void()> told) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   told_ = std::move(told);
   watch_.Hold(true);
 }
 
 void UpInterrupts::Release() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   told_ = nullptr;
   watch_.Hold(false);
 }
 
 bool UpInterrupts::Pause(std::chrono::milliseconds longest) {
-  std::unique_lock lock(mutex_);
-  return !changed_.wait_for(lock, longest, [this] { return interrupted(); });
+  const auto until = Steady::now() + longest;
+  const MutexLock lock(mutex_);
+  while (!interrupted() && changed_.WaitUntil(mutex_, until)) {
+  }
+  return !interrupted();
 }
 
 absl::StatusOr<std::string> OnInterruptOption(const Invocation& call) {

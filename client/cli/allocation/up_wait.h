@@ -2,10 +2,8 @@
 // the daemon, and tell how that ended.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -16,6 +14,7 @@
 #include "client/cli/command.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/terminal/json.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::cli {
 
@@ -35,9 +34,9 @@ class UpInterrupts {
 
  private:
   std::stop_source stop_;
-  std::mutex mutex_;
-  std::function<void()> told_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  std::function<void()> told_ ABSL_GUARDED_BY(mutex_);
+  CondVar changed_;
   InterruptWatch watch_;  // last: its thread uses the rest
 };
 

@@ -134,6 +134,11 @@ constexpr Equivalent kEquivalents[] = {
     {"det", ""},
 };
 
+std::string DefaultText(const v1::ParamSpec& param) {
+  if (!param.default_text().empty()) return "default: " + param.default_text();
+  return param.has_default_value() ? Text(param.default_value()) : "must be given";
+}
+
 }  // namespace
 
 const v1::CatalogueFile& EmbeddedCatalogue() {
@@ -229,9 +234,7 @@ std::string DescribeKernel(const v1::KernelSpec& kernel, int columns) {
   AddRows(page, "outputs", ArgumentRows(kernel, kernel.outputs()));
   Table params;
   for (const v1::ParamSpec& param : kernel.params())
-    params.Row({OptionName(param.name()), TypeText(param),
-                param.has_default_value() ? Text(param.default_value()) : "must be given", RangeText(param),
-                param.docs()});
+    params.Row({OptionName(param.name()), TypeText(param), DefaultText(param), RangeText(param), param.docs()});
   AddRows(page, "params", params);
   AddParagraph(page, columns, "cost", kernel.cost());
   AddParagraph(page, columns, "numerics", kernel.numerics());

@@ -35,6 +35,8 @@ absl::StatusOr<v1::ListJobsRequest> RequestOf(const Arguments& arguments) {
   request.set_label(arguments.Text("label").value_or(""));
   const auto since = arguments.Duration("since");
   if (!since.ok()) return since.status();
+  if (*since && (*since)->count() <= 0)
+    return UsageError("--since: " + Quoted(*arguments.Text("since")) + " must be longer than 0; write 10m or 2h");
   if (*since) {
     request.mutable_submitted_within()->set_seconds((*since)->count() / 1'000'000'000);
     request.mutable_submitted_within()->set_nanos(static_cast<std::int32_t>((*since)->count() % 1'000'000'000));

@@ -8,6 +8,7 @@
 #include "client/cli/allocation/notes.h"
 #include "client/cli/allocation/records.h"
 #include "client/cli/commands.h"
+#include "client/cli/jobs/job_selection.h"
 #include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
@@ -33,7 +34,37 @@ std::streamoff TailStart(std::ifstream& file, std::int64_t lines) {
   return 0;
 }
 
+// What a job prints, from its beginning to its end; with --follow until that has come.
+absl::Status LogsOfJob(const Invocation& call, const std::string& word) {
+  auto client = call.Connect();
+  if (!client.ok()) return client.status();
+  const auto id = SelectJob(*client, word);
+  if (!id.ok()) return id.status();
+  for (std::uint64_t from = 0;;) {
+    const auto output = client->ProgramOutput(*id, from);
+    if (!output.ok()) return output.status();
+    if (output->begin() > from) Remark(call.console, std::to_string(output->begin() - from) + " bytes are not kept");
+    from = output->begin();
+    for (const v1::ProgramPiece& piece : output->pieces()) {
+      const std::string& text = piece.has_out() ? piece.out() : piece.err();
+      from += text.size();
+      if (call.console.json) {
+        call.output.Answer([] { return ""; },
+                           [&] { return JsonObject().Text("stream", piece.has_out() ? "out" : "err").Text("text", text).Json(); }, "");
+      } else {
+        call.console.out << (call.console.out_terminal ? Printable(text) : text);
+      }
+    }
+    call.console.out.flush();
+    if (output->ended() || !call.console.out) return absl::OkStatus();
+    if (!output->pieces().empty()) continue;
+    if (!call.arguments.Flag("follow")) return absl::OkStatus();
+    poll(nullptr, 0, 200);
+  }
+}
+
 absl::Status Logs(const Invocation& call) {
+  if (!call.arguments.words().empty()) return LogsOfJob(call, call.arguments.words().front());
   const auto lines = call.arguments.Integer("lines", 0, 1'000'000'000);
   if (!lines.ok()) return lines.status();
   const auto note = NoteFor(call.settings);
@@ -100,10 +131,12 @@ Command LogsCommand() {
   return {
       .name = "logs",
       .group = Group::kDaemon,
-      .summary = "show the daemon's log, even after it has ended",
+      .summary = "show the daemon's log, even after it has ended, or what a program of yours prints",
       .details =
-          "If a batch job's daemon did not become ready, shows the job's output. --json prints one object per line.",
+          "Without JOB, the daemon's log; if a batch job's daemon did not become ready, the batch job's output. With JOB, what\n"
+          "that program has printed: the daemon keeps the first 64 KiB and the last 192. --json prints one object per line.",
       .example = "hotplate logs -f",
+      .positionals = {{.name = "JOB", .help = "a program's job: its id, or last", .minimum = 0, .offer = Offer::kJob}},
       .options = {{.names = "-f,--follow", .value = "", .help = "keep printing new lines"},
                   {.names = "-n,--lines", .value = "N", .help = "show the last N lines (default 50)"}},
       .run = Logs};

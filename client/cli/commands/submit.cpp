@@ -4,12 +4,18 @@
 #include "client/cli/jobs/job_call.h"
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/jobs/progress.h"
+#include "client/cli/programs/program_call.h"
+#include "client/cli/programs/program_words.h"
 #include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 namespace {
 
 absl::Status Submit(const Invocation& call) {
+  if (const auto words = SplitProgram(call.command, call.words)) {
+    const auto program = ProgramFor(call, words->kind, call.arguments.rest());
+    return program.ok() ? SubmitDetached(call, *program) : program.status();
+  }
   client::Cancellation cancellation;
   InterruptWatch interrupt([&] { cancellation.Cancel(); });
   auto job = PrepareJob(call, JobOptionsOfSubmit());
@@ -55,7 +61,8 @@ Command SubmitCommand() {
       .name = "submit",
       .group = Group::kJobs,
       .summary = "queue a job and return at once with its id",
-      .details = "Takes inputs and parameters as run does. The daemon keeps the result: hotplate result JOB -o FILE.",
+      .details = "Takes inputs and parameters as run does. The daemon keeps the result: hotplate result JOB -o FILE.\n"
+                 "submit python SCRIPT and submit exec PROGRAM queue programs of yours: hotplate logs JOB shows what they print.",
       .example = "hotplate submit integrate2d --n 20480 --json | jq -r .jobId",
       .positionals = JobPositionals(),
       .options = JobOptionsOfSubmit(),

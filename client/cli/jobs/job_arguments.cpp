@@ -71,7 +71,7 @@ class Planner {
     for (const v1::ParamSpec& param : plan_.kernel.params()) {
       const auto text = arguments_.Text(OptionName(param.name()).substr(2));
       if (!text) {
-        if (!param.has_default_value())
+        if (!param.has_default_value() && param.default_text().empty())
           violations_.push_back(OptionName(param.name()) + " must be given: " + param.docs());
         continue;
       }

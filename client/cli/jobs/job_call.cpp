@@ -47,7 +47,10 @@ std::string WithFiles(std::string message, const std::vector<InputArgument>& inp
 absl::Status NameOutputsOf(PreparedJob& job) {
   JobPlan& plan = job.plan;
   if (!LackNames(plan.outputs)) return absl::OkStatus();
-  const auto check = job.client.Check(plan.kernel.name(), job.inputs.Inputs(), plan.options);
+  // Asked as for a new job: the answer for a known one has no outputs.
+  client::JobOptions options = plan.options;
+  options.request_id.clear();
+  const auto check = job.client.Check(plan.kernel.name(), job.inputs.Inputs(), options);
   if (!check.ok()) return NamingFiles(Settled(check.status()), plan.inputs);
   if (const absl::Status named = NameOutputs(FilledOutputs(check->outputs()), plan.outputs); !named.ok())
     return WithNextStep(Worded(named, plan.kernel.name() + ": " + std::string(named.message())),
@@ -110,7 +113,13 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job) {
   if (!check.ok()) return NamingFiles(Settled(check.status()), job.plan.inputs);
   const std::string& kernel = job.plan.kernel.name();
   const bool never = CanNeverRun(*check);
-  const std::string accepted = never ? "" : Done(call.console, kernel + " would be accepted; nothing was run") + "\n";
+  const std::string& known = check->known_job_id();
+  const std::string accepted =
+      never           ? ""
+      : known.empty() ? Done(call.console, kernel + " would be accepted; nothing was run") + "\n"
+                      : Done(call.console, "request id " + job.plan.options.request_id + " would find job " + known +
+                                               " if the call is the same; nothing was run") +
+                            "\n";
   call.output.Answer([&] { return accepted + CheckText(*check); }, [&] { return ToJson(*check); }, "");
   // With the exit code that a run of it would have.
   if (never) {

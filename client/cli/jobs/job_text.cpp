@@ -4,8 +4,10 @@
 #include <cmath>
 #include <functional>
 
+#include "client/cli/catalogue/catalogue.h"
 #include "client/cli/jobs/elements.h"
 #include "client/cli/jobs/receipt.h"
+#include "client/cli/terminal/console.h"
 #include "client/cli/terminal/format.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
@@ -29,6 +31,15 @@ std::string ParamsText(const v1::Job& job) {
   return Join(params, ", ");
 }
 
+int LongestKernelName() {
+  static const int longest = [] {
+    int columns = 0;
+    for (const v1::KernelSpec& kernel : EmbeddedKernels()) columns = std::max(columns, DisplayWidth(kernel.name()));
+    return columns;
+  }();
+  return longest;
+}
+
 std::string KernelTime(const v1::Job& job) {
   if (job.receipt().has_kernel_ns())
     return DurationText(nanoseconds(static_cast<std::int64_t>(job.receipt().kernel_ns())));
@@ -50,7 +61,7 @@ std::string ValueJson(DType dtype, std::span<const std::byte> elements) {
   return std::isfinite(value) ? ElementText(dtype, elements, 0) : JsonNumber(value);
 }
 
-// Of a DeviceFit or an ArrayMemory.
+// For a DeviceFit or an ArrayMemory.
 template <typename Message>
 std::string RoomText(const Message& room) {
   return BytesText(room.bytes_needed()) + " needed, " + BytesText(room.bytes_free()) + " free of " +
@@ -140,7 +151,7 @@ std::string JobTable(const std::vector<v1::Job>& jobs, const JobTableStyle& styl
   if (style.wide) heads.insert(heads.end(), {"PRIORITY", "DETACHED", "PARAMETERS"});
   Table table(heads);
   if (labels) table.MayBeCut(7);
-  table.MayBeCut(labels ? 8 : 7).MayBeCut(1);  // a job is known by its kernel
+  table.MayBeCut(labels ? 8 : 7).MayBeCut(1, LongestKernelName());  // a job is known by its kernel
   for (const v1::Job& job : jobs) {
     std::vector<std::string> row = {job.id(),
                                     job.kernel(),

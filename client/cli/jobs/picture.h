@@ -26,7 +26,7 @@ std::optional<std::string> WhyNoPicture(const Signature& signature);
 
 class Picture {
  public:
-  // Of an array that can be drawn. The temporary file is in `folder`, without a name.
+  // Starts the picture of an array that can be drawn. The temporary file is in `folder`, without a name.
   static std::variant<Picture, NpyError> Begin(const Signature& signature, const std::string& folder);
 
   // Elements, in order; a piece may end within one.

@@ -61,7 +61,7 @@ void Progress::Draw(const std::string& line, bool last, bool now_please) {
 
 void Progress::Transfer(const char* what, std::uint64_t done, std::uint64_t total) {
   if (!shown_) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const Time now = clock_();
   if (phase_ != what || done < first_bytes_) {
     phase_ = what;
@@ -79,7 +79,7 @@ void Progress::Transfer(const char* what, std::uint64_t done, std::uint64_t tota
 }
 
 void Progress::Update(const v1::JobUpdate& update) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!update.job_id().empty()) job_id_ = update.job_id();
   std::string line;
   switch (update.kind_case()) {
@@ -120,7 +120,7 @@ std::string Progress::Pace(double fraction, Time now) {
 }
 
 void Progress::Clear() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!drawn_) return;
   console_.err << "\r\033[K";
   console_.err.flush();
@@ -128,7 +128,7 @@ void Progress::Clear() {
 }
 
 std::string Progress::job_id() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return job_id_;
 }
 

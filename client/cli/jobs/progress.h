@@ -5,12 +5,12 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "client/cli/terminal/console.h"
 #include "hotplate/v1/jobs.pb.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::cli {
 
@@ -35,29 +35,30 @@ class Progress {
  private:
   void Transfer(const char* what, std::uint64_t done, std::uint64_t total);
   // The rate and the time left, as far as the reports tell; else empty.
-  std::string Pace(double fraction, Time now);
+  std::string Pace(double fraction, Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Draws every 50 ms at most, except for a line that stays (`last`) or brings news (`now_please`).
-  void Draw(const std::string& line, bool last, bool now_please = false);
+  void Draw(const std::string& line, bool last, bool now_please = false) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Console& console_;
   const bool shown_;
   const std::function<Time()> clock_;
 
-  mutable std::mutex mutex_;  // guards the members below
-  std::string phase_;
+  mutable Mutex mutex_;
+  std::string phase_ ABSL_GUARDED_BY(mutex_);
   // The first report of a transfer in this phase. Bytes sent before it took an unknown time.
-  std::uint64_t first_bytes_ = 0;
-  Time first_time_;
-  Time drawn_at_;
-  bool drawn_ = false;
+  std::uint64_t first_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  Time first_time_ ABSL_GUARDED_BY(mutex_);
+  Time drawn_at_ ABSL_GUARDED_BY(mutex_);
+  bool drawn_ ABSL_GUARDED_BY(mutex_) = false;
   // A report of the job that runs: how far it was, and when that came.
   struct Report {
     double fraction;
     Time time;
   };
-  std::optional<double> first_;  // may be old: reported before anybody watched
-  std::optional<Report> measured_from_;
-  std::string job_id_, device_;
+  std::optional<double> first_ ABSL_GUARDED_BY(mutex_);  // may be old: reported before anybody watched
+  std::optional<Report> measured_from_ ABSL_GUARDED_BY(mutex_);
+  std::string job_id_ ABSL_GUARDED_BY(mutex_);
+  std::string device_ ABSL_GUARDED_BY(mutex_);
 };
 
 // "████████▌           " of `width` columns.

@@ -34,6 +34,14 @@ std::string KernelNote(const v1::Receipt& receipt, v1::JobState state) {
   return Join(notes, " · ");
 }
 
+std::string ProcessNote(const v1::ProcessUse& process) {
+  std::string note;
+  if (process.has_exit_code()) note = "exit code " + std::to_string(process.exit_code()) + " · ";
+  if (process.has_signal()) note = "signal " + std::to_string(process.signal()) + " · ";
+  return note + "user " + Ns(process.user_ns()) + " · system " + Ns(process.system_ns()) + " · " +
+         BytesText(process.peak_bytes()) + " at most";
+}
+
 std::string Energy(const v1::Receipt& receipt) {
   std::string watts;
   if (receipt.has_mean_watts()) watts += ", " + std::to_string(std::lround(receipt.mean_watts())) + " W mean";
@@ -81,7 +89,7 @@ void AddOther(Table& table, const v1::Receipt& receipt, const std::optional<clie
   const nanoseconds daemon = ns(receipt.total_ns());
   const nanoseconds between = daemon - ns(receipt.queue_ns()) - ns(receipt.load_ns()) -
                               ns(receipt.host_to_device_ns()) - ns(receipt.compile_ns()) - ns(receipt.kernel_ns()) -
-                              ns(receipt.device_to_host_ns());
+                              ns(receipt.device_to_host_ns()) - ns(receipt.store_ns());
   const nanoseconds whole = client ? client->total : daemon;
   const nanoseconds calls = client ? client->total - client->upload - client->download - daemon : nanoseconds(0);
   nanoseconds sum{};
@@ -114,12 +122,17 @@ std::string ReceiptText(const v1::Receipt& receipt, v1::JobState state,
   table.Row({"queue", Ns(receipt.queue_ns())});
   if (client && client->bytes_up > 0)
     table.Row({"upload", DurationText(client->upload), Moved(client->bytes_up, client->upload)});
-  if (receipt.has_load_ns()) table.Row({"load", Ns(receipt.load_ns()), "files by path, arrays from another device"});
+  if (receipt.has_load_ns()) table.Row({"load", Ns(receipt.load_ns()), "inputs by path or from another device"});
   if (receipt.has_host_to_device_ns()) table.Row({"h→d", Ns(receipt.host_to_device_ns())});
   if (receipt.has_compile_ns())
     table.Row({"compile", Ns(receipt.compile_ns()), receipt.compile_cache_hit() ? "cache hit" : "cache miss"});
-  if (receipt.has_kernel_ns()) table.Row({"kernel", Ns(receipt.kernel_ns()), KernelNote(receipt, state)});
+  if (receipt.has_process()) {
+    table.Row({"program", Ns(receipt.kernel_ns()), ProcessNote(receipt.process())});
+  } else if (receipt.has_kernel_ns()) {
+    table.Row({"kernel", Ns(receipt.kernel_ns()), KernelNote(receipt, state)});
+  }
   if (receipt.has_device_to_host_ns()) table.Row({"d→h", Ns(receipt.device_to_host_ns())});
+  if (receipt.has_store_ns()) table.Row({"store", Ns(receipt.store_ns()), "outputs by path"});
   if (client && client->bytes_down > 0)
     table.Row({"download", DurationText(client->download), Moved(client->bytes_down, client->download)});
   AddOther(table, receipt, client);

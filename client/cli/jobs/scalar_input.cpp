@@ -104,11 +104,16 @@ absl::Status TypeScalars(const v1::KernelSpec& kernel, absl::StatusOr<client::Cl
     const auto spec = std::find_if(kernel.inputs().begin(), kernel.inputs().end(), by_name);
     const std::string type = spec == kernel.inputs().end() ? "" : spec->type();
     Found found;
+    std::string written = input.text;
     if (const auto fixed = ParseDType(type)) found = std::pair(*fixed, kernel.name());
     for (const InputArgument& other : inputs)
       for (const v1::ArgumentSpec& one : kernel.inputs())
-        if (!found && one.name() == other.name && one.type() == type) found = TypeOf(other, client);
-    input.dtype = found ? found->first : TypeAsWritten(input.text, Candidates(kernel, type));
+        if (one.name() == other.name && one.type() == type) {
+          if (!found) found = TypeOf(other, client);
+          // Of numbers alone, one that is not an integer makes all of them floats.
+          if (other.kind == InputArgument::Kind::kScalar && !ParseInteger(other.text)) written = other.text;
+        }
+    input.dtype = found ? found->first : TypeAsWritten(written, Candidates(kernel, type));
     if (!Element(input.dtype, input.text, nullptr))
       return absl::InvalidArgumentError(kernel.name() + ": input " + input.name + ": " + input.text + " is no " +
                                         std::string(Name(input.dtype)) +

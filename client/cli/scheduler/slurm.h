@@ -20,7 +20,7 @@ namespace slurm {
 // The answer of `sbatch --parsable`: "123" or "123;cluster", perhaps below lines that a site's plug-in printed.
 std::optional<SchedulerJob> ParseSubmission(const std::string& out);
 
-// What a state of Slurm's means.
+// The meaning of a Slurm state.
 JobStatus::Phase PhaseOf(const std::string& state);
 
 // True if a failure of `sbatch --test-only` in these words does not predict one of sbatch: the test wants free nodes

@@ -1,4 +1,4 @@
-// What Slurm's words mean.
+// The meaning of Slurm's words.
 #include <algorithm>
 #include <cctype>
 #include <iterator>

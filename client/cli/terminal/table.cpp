@@ -12,8 +12,8 @@ Table& Table::AlignRight(std::size_t column) {
   return *this;
 }
 
-Table& Table::MayBeCut(std::size_t column) {
-  may_be_cut_.push_back(column);
+Table& Table::MayBeCut(std::size_t column, int least) {
+  may_be_cut_.emplace_back(column, least);
   return *this;
 }
 
@@ -25,17 +25,15 @@ Table& Table::Indent(int columns) {
 namespace {
 
 constexpr int kGap = 2;
-// A column that is cut to less tells nothing.
-constexpr int kNarrowest = 4;
 
-// The widest of `columns` first, down to one another's width.
-void Narrow(std::vector<int>& widths, const std::vector<std::size_t>& columns, int room) {
+// The widest of `columns` first, down to one another's width, and to no less than `least`.
+void Narrow(std::vector<int>& widths, const std::vector<std::size_t>& columns, int least, int room) {
   int sum = 0;
   for (const int width : widths) sum += width;
   for (; sum > room && !columns.empty(); --sum) {
     const std::size_t widest = *std::max_element(columns.begin(), columns.end(),
                                                  [&](std::size_t a, std::size_t b) { return widths[a] < widths[b]; });
-    if (widths[widest] <= kNarrowest) return;
+    if (widths[widest] <= least) return;
     --widths[widest];
   }
 }
@@ -56,8 +54,8 @@ std::string Table::Text(int width) const {
     const int room = width - indent_ - kGap * (static_cast<int>(widths.size()) - 1);
     std::vector<std::size_t> all(widths.size());
     std::iota(all.begin(), all.end(), 0);
-    if (may_be_cut_.empty()) Narrow(widths, all, room);
-    for (const std::size_t column : may_be_cut_) Narrow(widths, {column}, room);
+    if (may_be_cut_.empty()) Narrow(widths, all, kNarrowest, room);
+    for (const auto& [column, least] : may_be_cut_) Narrow(widths, {column}, least, room);
   }
   std::string text;
   for (const auto& line : lines) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hotplate::cli {
@@ -10,15 +11,17 @@ namespace hotplate::cli {
 class Table {
  public:
   enum class Align { kLeft, kRight };
+  // A column that is cut to less tells nothing.
+  static constexpr int kNarrowest = 4;
 
   Table() = default;
   // Column heads; a table without them starts with its first row.
   explicit Table(std::vector<std::string> heads) : heads_(std::move(heads)) {}
 
   Table& AlignRight(std::size_t column);
-  // Only such columns give way where the terminal is narrow, the first that was named first; without any of them all
-  // do, the widest first.
-  Table& MayBeCut(std::size_t column);
+  // Only such columns give way where the terminal is narrow, the first that was named first, each down to `least`;
+  // without any of them all do, the widest first. If that does not suffice, the ends of the lines are cut.
+  Table& MayBeCut(std::size_t column, int least = kNarrowest);
   Table& Indent(int columns);
   void Row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
   bool empty() const { return rows_.empty(); }
@@ -31,7 +34,8 @@ class Table {
  private:
   std::vector<std::string> heads_;
   std::vector<std::vector<std::string>> rows_;
-  std::vector<std::size_t> right_, may_be_cut_;
+  std::vector<std::size_t> right_;
+  std::vector<std::pair<std::size_t, int>> may_be_cut_;  // columns, and their least widths
   int indent_ = 0;
 };
 

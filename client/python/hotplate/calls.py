@@ -20,7 +20,7 @@ from .kernel_spec import OPTIONS, KernelSpec
 from .receipt import Receipt
 
 _NDARRAY = np.ndarray
-# Of calls without keywords, which share them.
+# Calls without keywords share these.
 _NOTHING_SAID = _core.Options()
 
 # NumPy's products of integers are integers: in float64 they would have another dtype, and not always be exact. A test

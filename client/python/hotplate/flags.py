@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Mapping, Match, Sequence
-
-if TYPE_CHECKING:
-    from .calls import Param
+from typing import Mapping, Match, Protocol, Sequence
 
 # `hotplate run random --n 2 -o array:x`, as written in the specs' texts.
 _COMMAND = re.compile(r"hotplate run (\w+)((?: --[a-z][\w-]*(?: (?!-)[^\s,]+)?)*)(?: -o array:(\w+))?")
 _FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]*)(?: (-?\d[\w.]*|[a-z]\w*))?((?:,? or|,) \w+)*")
 # Options of every call, with the choices that may follow them.
 _SPOKEN: Mapping[str, Sequence[str]] = {"precision": ("tf32", "bf16", "f16"), "device": (), "deterministic": ()}
+
+
+class Param(Protocol):
+    """The part of kernel_spec.Param that is needed here; that module imports this one by way of the errors."""
+
+    keyword: str
+    type: str
+    choices: Sequence[str]
 
 
 def in_python(text: str, params: Mapping[str, Param]) -> str:

@@ -44,7 +44,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
         self._came: Optional[_core.Result] = None
         # Taken by the thread that settles it: at the call's end, or before that when it is cancelled.
         self._settled = threading.Lock()
-        # Of an Executor's: it is one of those that are with the daemon.
+        # True while an Executor counts this future among those at the daemon.
         self._counted = False
 
     @property

@@ -26,6 +26,8 @@ class Param:
         self.name: str = spec["name"]
         self.type: str = spec["type"]
         self.default = spec["default_value"]
+        # "a fresh one": a default that is not a value.
+        self.default_text: str = spec["default_text"]
         self.choices: Sequence[str] = spec["choices"]
         self.docs: str = spec["docs"]
         self.minimum, self.maximum = spec["minimum"], spec["maximum"]
@@ -35,7 +37,7 @@ class Param:
     @property
     def required(self) -> bool:
         """Whether it has no default."""
-        return self.default is None
+        return self.default is None and not self.default_text
 
     def convert(self, value: Any) -> Any:
         """An int, float, bool or str; TypeError where `value` is nothing of the kind. Its range is for the daemon to judge."""
@@ -81,7 +83,8 @@ class Param:
         kind = {"FLOAT": "float", "INT": "int", "BOOL": "bool"}.get(self.type) or self._choices()
         bounds = [f"at least {self.minimum:g}"] if self.minimum is not None else []
         bounds += [f"at most {self.maximum:g}"] if self.maximum is not None else []
-        told = [kind, *([] if self.required else [f"default {self.default!r}"]), *([words(bounds)] if bounds else [])]
+        default = f"default: {self.default_text}" if self.default_text else f"default {self.default!r}"
+        told = [kind, *([] if self.required else [default]), *([words(bounds)] if bounds else [])]
         return f"{self.keyword} ({', '.join(told)}): {self.docs}"
 
 
@@ -98,7 +101,7 @@ class KernelSpec:
         self.form = FORMS.get(self.name)
         self.required = [param for param in self.params.values() if param.required]
         variables = {variable["name"]: variable["dtypes"] for variable in spec["type_variables"]}
-        # Of each input: its type variable, and the dtypes that may be had.
+        # For each input its type variable, and the dtypes that it may have.
         self.rules: dict[str, tuple[str, frozenset[np.dtype[Any]]]] = {}
         # The inputs that may be bfloat16, which NumPy has not: of arrays that the daemon holds.
         self.bfloat16: set[str] = set()

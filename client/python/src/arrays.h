@@ -23,7 +23,7 @@ class HeldBuffers {
 
   // TypeError, ValueError: not an array in C order with a dtype of the protocol.
   client::ArrayView View(pybind11::handle array);
-  // Of an array that may be written to.
+  // The bytes of an array that may be written to.
   std::span<std::byte> Writable(pybind11::handle array);
   // A dict of names and arrays, ArrayRefs and PathRefs.
   std::map<std::string, client::Input> Inputs(const pybind11::dict& inputs);

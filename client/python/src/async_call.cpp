@@ -15,14 +15,14 @@ AsyncCall::AsyncCall(const client::Cancellation& cancellation, const py::object&
     : cancellation_(cancellation), callbacks_(std::make_shared<Callbacks>(cancellation)), done_(done) {}
 
 void AsyncCall::Note(const v1::JobUpdate& update) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!update.job_id().empty()) job_id_ = update.job_id();
   if (update.has_state_change()) running_ = update.state_change().state() == v1::RUNNING;
 }
 
 void AsyncCall::Land(absl::StatusOr<client::JobResult> result) {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     running_ = false;
     if (result.ok()) job_id_ = result->job_id;
   }
@@ -62,38 +62,40 @@ void AsyncCall::Cancel() {
 }
 
 bool AsyncCall::running() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return running_;
 }
 
 std::string AsyncCall::job_id() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return job_id_;
 }
 
 void Flights::Add(const std::shared_ptr<AsyncCall>& call) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   calls_.emplace(call.get(), call);
 }
 
 void Flights::Remove(const AsyncCall* call) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   calls_.erase(call);
-  if (calls_.empty()) ended_.notify_all();
+  if (calls_.empty()) ended_.NotifyAll();
 }
 
 void Flights::CancelAll() {
   std::vector<std::shared_ptr<AsyncCall>> calls;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [pointer, call] : calls_) calls.push_back(call);
   }
   for (const std::shared_ptr<AsyncCall>& call : calls) call->Cancel();
 }
 
 void Flights::Wait(std::chrono::milliseconds patience) {
-  std::unique_lock lock(mutex_);
-  ended_.wait_for(lock, patience, [this] { return calls_.empty(); });
+  const auto until = std::chrono::steady_clock::now() + patience;
+  const MutexLock lock(mutex_);
+  while (!calls_.empty() && ended_.WaitUntil(mutex_, until)) {
+  }
 }
 
 void BindAsyncCall(py::module_& module) {

@@ -9,15 +9,14 @@
 #include <pybind11/pybind11.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 
 #include "absl/status/statusor.h"
 #include "client/lib/client.h"
 #include "client/python/src/options.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::python {
 
@@ -51,10 +50,9 @@ class AsyncCall {
   // From Land to Finish.
   absl::StatusOr<std::shared_ptr<client::JobResult>> end_;
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  bool running_ = false;
-  std::string job_id_;
+  mutable Mutex mutex_;
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string job_id_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The unfinished calls of a client.
@@ -68,10 +66,9 @@ class Flights {
   void Wait(std::chrono::milliseconds patience);
 
  private:
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::unordered_map<const AsyncCall*, std::shared_ptr<AsyncCall>> calls_;
-  std::condition_variable ended_;
+  Mutex mutex_;
+  std::unordered_map<const AsyncCall*, std::shared_ptr<AsyncCall>> calls_ ABSL_GUARDED_BY(mutex_);
+  CondVar ended_;
 };
 
 void BindAsyncCall(pybind11::module_& module);

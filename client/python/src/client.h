@@ -57,7 +57,7 @@ class PyClient {
   // RuntimeError if waiting for a call in flight would never end: after a fork, and on the delivering thread.
   void CheckMayWait() const;
 
-  // Of the last call on this thread that ended well; none: null.
+  // The last successful call on this thread; null if there is none.
   std::unique_ptr<Result> Last() const;
   void Remember(const Result& result) const { last_.Set(result.shared()); }
 

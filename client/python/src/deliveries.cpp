@@ -2,14 +2,12 @@
 
 #include <pybind11/pybind11.h>
 
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "client/lib/wait.h"
 #include "client/python/src/interrupt.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::python {
 
@@ -19,30 +17,29 @@ struct Deliveries::State {
   explicit State(Tell the_tell) : tell(std::move(the_tell)) {}
 
   const Tell tell;
-  std::mutex mutex;
-  // Guarded by mutex.
-  std::vector<std::shared_ptr<AsyncCall>> ended;
-  std::condition_variable wake, told;
-  bool telling = false;
-  bool closing = false;
-  std::thread thread;
+  Mutex mutex;
+  CondVar wake, told;
+  std::vector<std::shared_ptr<AsyncCall>> ended ABSL_GUARDED_BY(mutex);
+  bool telling ABSL_GUARDED_BY(mutex) = false;
+  bool closing ABSL_GUARDED_BY(mutex) = false;
+  std::thread thread ABSL_GUARDED_BY(mutex);
 };
 
 Deliveries::Deliveries(Tell tell) : state_(std::make_shared<State>(std::move(tell))) {}
 
 Deliveries::~Deliveries() {
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->closing = true;
-  state_->wake.notify_one();
+  state_->wake.NotifyOne();
   if (state_->thread.joinable()) state_->thread.detach();
 }
 
 void Deliveries::Add(std::shared_ptr<AsyncCall> ended) const {
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->ended.push_back(std::move(ended));
   if (state_->ended.size() > 1) return;
   if (state_->thread.joinable()) {
-    state_->wake.notify_one();
+    state_->wake.NotifyOne();
     return;
   }
   state_->thread = std::thread([state = state_] {
@@ -52,25 +49,27 @@ void Deliveries::Add(std::shared_ptr<AsyncCall> ended) const {
 }
 
 bool Deliveries::IsHere() const {
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->thread.get_id() == std::this_thread::get_id();
 }
 
 void Deliveries::Flush(std::chrono::milliseconds patience) const {
   if (IsHere()) return;
-  std::unique_lock lock(state_->mutex);
-  state_->told.wait_for(lock, patience, [this] { return state_->ended.empty() && !state_->telling; });
+  const auto until = std::chrono::steady_clock::now() + patience;
+  const MutexLock lock(state_->mutex);
+  while ((!state_->ended.empty() || state_->telling) && state_->told.WaitUntil(state_->mutex, until)) {
+  }
 }
 
 void Deliveries::TellAll(State& state) {
   std::vector<std::shared_ptr<AsyncCall>> ended;
-  std::unique_lock lock(state.mutex);
+  MutexLock lock(state.mutex);
   while (true) {
-    client::Wait(state.wake, lock, [&state] { return state.closing || !state.ended.empty(); });
+    while (!state.closing && state.ended.empty()) state.wake.Wait(state.mutex);
     if (state.ended.empty()) return;
     std::swap(ended, state.ended);
     state.telling = true;
-    lock.unlock();
+    lock.Unlock();
     {
       const py::gil_scoped_acquire gil;
       for (std::shared_ptr<AsyncCall>& call : ended) {
@@ -79,9 +78,9 @@ void Deliveries::TellAll(State& state) {
       }
     }
     ended.clear();
-    lock.lock();
+    lock.Lock();
     state.telling = false;
-    state.told.notify_all();
+    state.told.NotifyAll();
   }
 }
 

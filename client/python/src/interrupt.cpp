@@ -3,17 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <csignal>
 #include <iterator>
-#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
 
-#include "client/lib/wait.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::python {
 
@@ -63,13 +61,13 @@ bool Signals::Look() {
 struct Errand::State {
   static thread_local State* here;  // of a thread that is on an errand
 
-  std::mutex mutex;
-  // Guarded by mutex.
-  std::condition_variable news;
-  bool over = false, left = false;
-  std::exception_ptr thrown;  // by the work
-  const std::function<void()>* to_call = nullptr;
-  std::exception_ptr thrown_by_call;
+  Mutex mutex;
+  CondVar news;
+  bool over ABSL_GUARDED_BY(mutex) = false;
+  bool left ABSL_GUARDED_BY(mutex) = false;
+  std::exception_ptr thrown ABSL_GUARDED_BY(mutex);  // by the work
+  const std::function<void()>* to_call ABSL_GUARDED_BY(mutex) = nullptr;
+  std::exception_ptr thrown_by_call ABSL_GUARDED_BY(mutex);
 };
 
 thread_local Errand::State* Errand::State::here = nullptr;
@@ -89,7 +87,7 @@ void Errand::LetGo() {
   std::vector<Left>& left = LeftBehind();
   if (left.empty()) return;
   const auto over = std::partition(left.begin(), left.end(), [](const Left& one) {
-    const std::scoped_lock lock(one.state->mutex);
+    const MutexLock lock(one.state->mutex);
     return !one.state->over;
   });
   // Destroying Python objects may run anything, including this function.
@@ -108,18 +106,18 @@ Errand::Errand(std::function<void()> work, std::function<void()> if_left) : stat
     } catch (const std::exception&) {
       thrown = std::current_exception();
     }
-    std::unique_lock lock(state->mutex);
+    MutexLock lock(state->mutex);
     if (state->left && if_left) {
-      lock.unlock();
+      lock.Unlock();
       try {
         if_left();
       } catch (const std::exception&) {  // nobody is there to be told
       }
-      lock.lock();
+      lock.Lock();
     }
     state->thrown = std::move(thrown);
     state->over = true;
-    state->news.notify_all();
+    state->news.NotifyAll();
   };
   try {
     std::thread(run).detach();
@@ -134,8 +132,10 @@ bool Errand::WaitOrLeave(Signals& signals, const std::shared_ptr<void>& needs) c
     const std::function<void()>* to_call = nullptr;
     {
       const py::gil_scoped_release released;
-      std::unique_lock lock(state_->mutex);
-      state_->news.wait_for(lock, kLook, [this] { return state_->over || state_->to_call != nullptr; });
+      const auto until = std::chrono::steady_clock::now() + kLook;
+      const MutexLock lock(state_->mutex);
+      while (!state_->over && state_->to_call == nullptr && state_->news.WaitUntil(state_->mutex, until)) {
+      }
       if (state_->over) break;
       to_call = state_->to_call;
     }
@@ -146,27 +146,32 @@ bool Errand::WaitOrLeave(Signals& signals, const std::shared_ptr<void>& needs) c
       } catch (const std::exception&) {
         thrown = std::current_exception();
       }
-      const std::scoped_lock lock(state_->mutex);
+      const MutexLock lock(state_->mutex);
       state_->thrown_by_call = std::move(thrown);
       state_->to_call = nullptr;
-      state_->news.notify_all();
+      state_->news.NotifyAll();
     }
     if (signals.Look() || !needs) continue;
     LeftBehind().push_back({state_, needs});
     {
-      const std::scoped_lock lock(state_->mutex);
+      const MutexLock lock(state_->mutex);
       if (!state_->over) {
         state_->left = true;
         state_->to_call = nullptr;
-        state_->news.notify_all();
+        state_->news.NotifyAll();
         return false;
       }
     }
     LeftBehind().pop_back();
   }
-  if (!state_->thrown) return true;
+  std::exception_ptr thrown;
+  {
+    const MutexLock lock(state_->mutex);
+    thrown = state_->thrown;
+  }
+  if (!thrown) return true;
   signals.Check();
-  std::rethrow_exception(state_->thrown);
+  std::rethrow_exception(thrown);
 }
 
 void Errand::CallBack(const std::function<void()>& callback) {
@@ -176,11 +181,11 @@ void Errand::CallBack(const std::function<void()>& callback) {
     return;
   }
   State& state = *State::here;
-  std::unique_lock lock(state.mutex);
+  const MutexLock lock(state.mutex);
   if (state.left) return;
   state.to_call = &callback;
-  state.news.notify_all();
-  client::Wait(state.news, lock, [&state] { return state.to_call == nullptr; });
+  state.news.NotifyAll();
+  while (state.to_call != nullptr) state.news.Wait(state.mutex);
   if (const std::exception_ptr thrown = std::exchange(state.thrown_by_call, nullptr)) std::rethrow_exception(thrown);
 }
 

@@ -12,7 +12,7 @@ class LastResult {
  public:
   LastResult();
 
-  // Of the calling thread; null where there is none. A thread remembers a few clients, and drops the longest unused.
+  // For the calling thread; null if there is none. A thread remembers a few clients, and drops the longest unused.
   void Set(std::shared_ptr<client::JobResult> result) const;
   std::shared_ptr<client::JobResult> Get() const;
 

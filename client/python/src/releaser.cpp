@@ -3,14 +3,13 @@
 #include <chrono>
 #include <system_error>
 
-#include "client/lib/wait.h"
 #include "client/python/src/interrupt.h"
 
 namespace hotplate::python {
 
 Releaser::~Releaser() {
   constexpr std::chrono::seconds kPatience(2);  // with a daemon that hangs
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   closing_ = true;
   to_free_.insert(to_free_.end(), owned_.begin(), owned_.end());
   owned_.clear();
@@ -19,28 +18,31 @@ Releaser::~Releaser() {
   } catch (const std::system_error&) {  // no thread: all of it goes with the session
   }
   if (!thread_.joinable()) return;
-  wake_.notify_all();
-  if (!wake_.wait_for(lock, kPatience, [this] { return over_; })) stop_.Cancel();
-  lock.unlock();
+  wake_.NotifyAll();
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (!over_ && wake_.WaitUntil(mutex_, until)) {
+  }
+  if (!over_) stop_.Cancel();
+  lock.Unlock();
   thread_.join();
 }
 
 void Releaser::Own(const std::string& id) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   owned_.insert(id);
 }
 
 void Releaser::Disown(const std::string& id) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   owned_.erase(id);
 }
 
 void Releaser::Release(const std::string& id) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (closing_ || owned_.erase(id) == 0) return;
   to_free_.push_back(id);
   Begin();
-  wake_.notify_one();
+  wake_.NotifyOne();
 }
 
 void Releaser::Begin() {
@@ -52,20 +54,20 @@ void Releaser::Begin() {
 }
 
 void Releaser::Work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    client::Wait(wake_, lock, [this] { return closing_ || !to_free_.empty(); });
+    while (!closing_ && to_free_.empty()) wake_.Wait(mutex_);
     if (to_free_.empty()) break;
     const std::string id = std::move(to_free_.front());
     to_free_.pop_front();
-    lock.unlock();
+    lock.Unlock();
     const absl::Status status = client_.Free(id, &stop_);
-    lock.lock();
+    lock.Lock();
     // With the daemon gone each would take its time; while it is there, an array that is not is as good as freed.
     if (closing_ && !status.ok() && !absl::IsNotFound(status)) to_free_.clear();
   }
   over_ = true;
-  wake_.notify_all();
+  wake_.NotifyAll();
 }
 
 }  // namespace hotplate::python

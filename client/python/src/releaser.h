@@ -2,14 +2,13 @@
 // for a daemon.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 
 #include "client/lib/client.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::python {
 
@@ -28,19 +27,18 @@ class Releaser {
   void Release(const std::string& id);
 
  private:
-  void Begin();  // with mutex_
+  void Begin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Work();
 
   client::Client client_;
   client::Cancellation stop_;
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::condition_variable wake_;
-  std::set<std::string> owned_;
-  std::deque<std::string> to_free_;
-  bool closing_ = false;
-  bool over_ = false;
-  std::thread thread_;
+  Mutex mutex_;
+  CondVar wake_;
+  std::set<std::string> owned_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::string> to_free_ ABSL_GUARDED_BY(mutex_);
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_ ABSL_GUARDED_BY(mutex_);  // joined by the destructor, without it
 };
 
 }  // namespace hotplate::python

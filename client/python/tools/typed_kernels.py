@@ -72,6 +72,7 @@ def spec_of(exported):
                                for one in exported["typeVariables"]],
             "params": [{"name": one["name"], "type": one["type"][len("PARAM_TYPE_"):], "choices": one["choices"],
                         "default_value": plain(one["defaultValue"]) if "defaultValue" in one else None,
+                        "default_text": one.get("defaultText", ""),
                         "minimum": one.get("minimum"), "maximum": one.get("maximum"), "docs": one["docs"]}
                        for one in exported["params"]],
             "inputs": [argument(one) for one in exported["inputs"]],

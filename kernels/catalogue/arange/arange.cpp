@@ -26,8 +26,8 @@ absl::Status Shapes(BoundCall& call) {
   constexpr double kMost = static_cast<double>(kMaxArrayBytes);
   if (!(count * static_cast<double>(SizeOf(dtype)) <= kMost)) {
     return RefusedParam(call, "stop",
-                        "from start " + ToString(ParamValue(start)) + " by step " + ToString(ParamValue(step)) +
-                            " that is more than the " + std::to_string(kMaxArrayBytes) + " bytes an array may have");
+                        "from start " + ToString(ParamValue(start)) + " in steps of " + ToString(ParamValue(step)) +
+                            " the array would exceed the limit of " + std::to_string(kMaxArrayBytes) + " bytes");
   }
   const double last = count > 0 ? start + (count - 1) * step : start;
   for (const char* name : {"start", "step"}) {
@@ -39,8 +39,8 @@ absl::Status Shapes(BoundCall& call) {
   for (const auto& [name, end] : {std::pair("start", start), std::pair("stop", last)}) {
     if (IsInteger(dtype) && (!HoldsInteger(dtype, end) || std::fabs(end) > kExactIntegers)) {
       return RefusedParam(call, name,
-                          "an element would be " + ToString(ParamValue(end)) + ", more than " +
-                              (dtype == DType::kInt32 ? "int32 holds" : "2^53, up to which a parameter is exact"));
+                          "an element would be " + ToString(ParamValue(end)) + ", which is beyond " +
+                              (dtype == DType::kInt32 ? "int32" : "2^53, the largest exact integer"));
     }
     if (dtype == DType::kFloat32 && std::fabs(end) > static_cast<double>(std::numeric_limits<float>::max())) {
       return RefusedParam(call, name, "float32 does not hold it; take float64");

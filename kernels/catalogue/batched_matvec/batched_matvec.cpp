@@ -19,13 +19,14 @@ absl::Status Shapes(BoundCall& call) {
   };
   std::vector<FieldViolation> violations;
   if (a.shape.size() != 2 && a.shape.size() != 3) {
-    violations.push_back(wrong("a", a, std::string(", neither a matrix nor a batch of them; ") + kExpected));
+    violations.push_back(wrong("a", a, "; it must be a matrix, [m, k], or a batch of matrices, [b, m, k]"));
   }
-  if (x.shape.size() != 2) violations.push_back(wrong("x", x, std::string(", no batch of vectors; ") + kExpected));
+  if (x.shape.size() != 2) violations.push_back(wrong("x", x, "; it must be a batch of vectors, [b, k]"));
   for (const auto& [name, array] : {std::pair<const char*, const Signature&>("a", a), {"x", x}}) {
     for (const std::int64_t side : array.shape) {
       if (side <= kLongestLibrarySide) continue;
-      violations.push_back(wrong(name, array, "; a side may have at most " + std::to_string(kLongestLibrarySide)));
+      violations.push_back(
+          wrong(name, array, "; an axis may have at most " + std::to_string(kLongestLibrarySide) + " elements"));
     }
   }
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);

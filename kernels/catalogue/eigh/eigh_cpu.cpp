@@ -34,8 +34,8 @@ std::uint64_t PiecesOf(const MatrixStack& stack) { return PiecesOf(stack, stack.
 Outcome GivenUp(const MatrixTrouble& trouble, int info, int n, DType dtype) {
   if (info <= n) return trouble.NoConvergence(info, MatrixTrouble::kLeft, dtype);
   return trouble.NoConvergence(info,
-                               ": in rows " + std::to_string(info / (n + 1)) + " to " + std::to_string(info % (n + 1)) +
-                                   " of its tridiagonal form",
+                               ": it stopped at rows " + std::to_string(info / (n + 1)) + " to " +
+                                   std::to_string(info % (n + 1)) + " of the tridiagonal form",
                                dtype);
 }
 

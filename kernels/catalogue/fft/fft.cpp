@@ -43,7 +43,8 @@ absl::StatusOr<std::int64_t> Columns(const BoundCall& call) {
   if (asked != 0) return asked;
   if (!real) return shape.back();
   if (shape.back() > 1) return 2 * (shape.back() - 1);
-  return InvalidField("params.n", "fft: of x " + ToString(shape) + " irfft makes no last axis by itself: give n");
+  return InvalidField("params.n",
+                      "fft: x is " + ToString(shape) + "; irfft cannot derive a length from its last axis: give n");
 }
 
 absl::Status Shapes(BoundCall& call) {
@@ -52,14 +53,12 @@ absl::Status Shapes(BoundCall& call) {
   if (const absl::Status status = CheckTypes(transform, x); !status.ok()) return status;
   const std::size_t axes = static_cast<std::size_t>(call.Int("axes")), rank = x.shape.size();
   if (rank < axes) {
-    return InvalidField("inputs.x", "fft: x is " + ToString(x.shape) + ", which has not the " + std::to_string(axes) +
-                                        " axes that are to be transformed; expected " +
+    return InvalidField("inputs.x", "fft: x is " + ToString(x.shape) + "; axes=" + std::to_string(axes) + " needs " +
                                         (axes == 2 ? "[..., m, n]" : "[..., n]"));
   }
   for (std::size_t axis = rank - axes; axis < rank; ++axis) {
     if (x.shape[axis] >= 1 && x.shape[axis] <= kLongestAxis) continue;
-    return InvalidField("inputs.x", "fft: x is " + ToString(x.shape) +
-                                        "; an axis that is transformed must have from 1 to " +
+    return InvalidField("inputs.x", "fft: x is " + ToString(x.shape) + "; a transformed axis must have from 1 to " +
                                         std::to_string(kLongestAxis) + " elements");
   }
   const absl::StatusOr<std::int64_t> columns = Columns(call);

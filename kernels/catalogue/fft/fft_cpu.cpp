@@ -4,7 +4,6 @@
 #include <atomic>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <span>
 #include <string_view>
@@ -18,6 +17,7 @@
 #define _LIBCPP_HAS_NO_ALIGNED_ALLOCATION
 #include <pocketfft_hdronly.h>
 
+#include "kernels/base/mutex.h"
 #include "kernels/catalogue/fft/fft.h"
 #include "kernels/catalogue/fft/transform.h"
 #include "kernels/devices/cpu/cpu_context.h"
@@ -151,7 +151,7 @@ class Plans {
   };
 
   std::shared_ptr<const void> Find(std::type_index type, std::size_t n) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = std::find_if(entries_.begin(), entries_.end(),
                                     [&](const Entry& entry) { return entry.n == n && entry.type == type; });
     if (found == entries_.end()) return nullptr;
@@ -159,7 +159,7 @@ class Plans {
     return found->plan;
   }
   void Keep(Entry entry) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     bytes_ += entry.bytes;
     entries_.push_front(std::move(entry));
     while (bytes_ > kMostBytes) {
@@ -168,10 +168,9 @@ class Plans {
     }
   }
 
-  std::mutex mutex_;
-  // Guarded by mutex_; the latest used first.
-  std::list<Entry> entries_;
-  std::size_t bytes_ = 0;
+  Mutex mutex_;
+  std::list<Entry> entries_ ABSL_GUARDED_BY(mutex_);  // the latest used first
+  std::size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 template <typename Plan>
@@ -313,7 +312,7 @@ class Transformer {
           }
         },
         part);
-    if (out_of_memory) return Outcome::OutOfMemory("fft: no host memory for the work space of a line");
+    if (out_of_memory) return Outcome::OutOfMemory("fft: not enough host memory for the workspace of one transform");
     return whole && !context_.cancelled() ? Outcome::Ok() : Outcome::Cancelled();
   }
 
@@ -415,7 +414,7 @@ Outcome Run(const Transform& transform, const Call& call, CpuContext& context) {
     Transformer<T> transformer(transform, call.Choice("norm"), call.scratch(), context);
     return transformer.Run(call.InputArray("x").data, call.OutputArray("y").data);
   } catch (const std::bad_alloc&) {
-    return Outcome::OutOfMemory("fft: no host memory for the plan of this length");
+    return Outcome::OutOfMemory("fft: not enough host memory for the plan of this length");
   }
 }
 

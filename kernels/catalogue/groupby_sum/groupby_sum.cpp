@@ -18,7 +18,7 @@ absl::Status Shapes(BoundCall& call) {
   }
   if (values.shape != keys.shape) {
     return InvalidField("inputs.values", "groupby_sum: values is " + ToString(values.shape) + ", keys is " +
-                                             ToString(keys.shape) + "; each key has one value: give them one shape");
+                                             ToString(keys.shape) + "; keys and values must have the same shape");
   }
   const DType sums = IsFloating(values.dtype) ? values.dtype : DType::kInt64;
   call.outputs = {keys, {.dtype = sums, .shape = keys.shape}, {.dtype = DType::kInt64, .shape = keys.shape}};

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "kernels/families/made_array.h"
 #include "kernels/spec/refused_param.h"
@@ -15,15 +16,19 @@ absl::Status Shapes(BoundCall& call) {
   if (call.Choice("range") == "data") {
     for (const char* name : {"low", "high"}) {
       if (call.Float(name) != 0)
-        return RefusedParam(call, name, "it is for --range given, and range is " + call.Choice("range"));
+        return RefusedParam(call, name, "it applies only with --range given; range is " + call.Choice("range"));
     }
   } else {
     if (high < low) return RefusedParam(call, "high", "it must not be below low, " + ToString(call.Param("low")));
     const double largest = call.Input("x").dtype == DType::kFloat32
                                ? static_cast<double>(std::numeric_limits<float>::max())
                                : std::numeric_limits<double>::max() / 2;
-    if (std::fabs(low) > largest) return RefusedParam(call, "low", "the edges, of x's dtype, do not reach so far");
-    if (std::fabs(high) > largest) return RefusedParam(call, "high", "the edges, of x's dtype, do not reach so far");
+    for (const auto& [name, edge] : {std::pair("low", low), std::pair("high", high)}) {
+      if (std::fabs(edge) <= largest) continue;
+      return RefusedParam(
+          call, name,
+          "the edges of the bins are " + std::string(Name(call.outputs[1].dtype)) + ", which does not reach so far");
+    }
   }
   call.outputs[0].shape = {call.Int("bins")};
   call.outputs[1].shape = {call.Int("bins") + 1};

@@ -11,10 +11,12 @@
 namespace hotplate::histogram {
 
 inline constexpr std::string_view kNotFinite =
-    "x holds a NaN or an infinity, and the bins were to reach from its least to its greatest element: give their range "
-    "(--range given --low LOW --high HIGH)";
+    "x holds a NaN or an infinity, so the range of the bins cannot come from the data: give it (--range given --low "
+    "LOW "
+    "--high HIGH)";
 inline constexpr std::string_view kTooWide =
-    "from its least to its greatest element x is wider than float64 holds: give a range of the bins (--range given "
+    "the range of x, its largest minus its smallest element, exceeds float64: give the range of the bins (--range "
+    "given "
     "--low LOW --high HIGH)";
 
 // The extremes of the elements so far.

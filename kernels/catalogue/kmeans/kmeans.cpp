@@ -18,10 +18,9 @@ absl::Status Shapes(BoundCall& call) {
   }
   const std::int64_t k = initial.shape[0];
   if (k < 1 || k > n || k > INT32_MAX) {
-    return InvalidField("inputs.initial", "kmeans: initial is " + ToString(initial.shape) + ", points is " +
-                                              ToString(points.shape) +
-                                              "; there must be at least one centroid, and no more than points or " +
-                                              std::to_string(INT32_MAX));
+    return InvalidField("inputs.initial",
+                        "kmeans: initial is " + ToString(initial.shape) + ", points is " + ToString(points.shape) +
+                            "; k must be from 1 to the number of points, and at most " + std::to_string(INT32_MAX));
   }
   call.outputs = {initial,
                   {.dtype = DType::kInt32, .shape = {n}},

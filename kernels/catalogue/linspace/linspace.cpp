@@ -15,8 +15,9 @@ absl::Status Shapes(BoundCall& call) {
   for (const char* name : {"start", "stop"}) {
     const double value = call.Float(name);
     if (IsInteger(dtype) && !(least <= value && value <= most)) {
-      return RefusedParam(call, name,
-                          narrow ? "int32 holds -2147483648 to 2147483647" : "int64 is made from -2^62 to 2^62");
+      return RefusedParam(
+          call, name,
+          narrow ? "with int32 it must be from -2147483648 to 2147483647" : "with int64 it must be from -2^62 to 2^62");
     }
   }
   call.outputs.front().shape = {call.Int("num")};

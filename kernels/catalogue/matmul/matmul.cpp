@@ -26,19 +26,20 @@ absl::Status Shapes(BoundCall& call) {
   for (const auto& [name, array] : {std::pair<std::string, const Signature&>("a", a), {"b", b}}) {
     if (array.shape.empty()) {
       violations.push_back(
-          {"inputs." + name, "matmul: " + name + " is a number, [], neither matrix nor vector; " + Expected(call)});
+          {"inputs." + name,
+           "matmul: " + name + " is a scalar, []; it must be a matrix or a vector; " + Expected(call)});
     }
     for (const std::int64_t side : std::span(array.shape).last(std::min<std::size_t>(array.shape.size(), 2))) {
       if (side > kLongestLibrarySide) {
         violations.push_back({"inputs." + name, "matmul: " + name + " is " + ToString(array.shape) +
-                                                    "; a side may have at most " + std::to_string(kLongestLibrarySide) +
-                                                    " elements"});
+                                                    "; an axis may have at most " +
+                                                    std::to_string(kLongestLibrarySide) + " elements"});
       }
     }
   }
   if (call.precision != HOTPLATE_PRECISION_DEFAULT && a.dtype != DType::kFloat32) {
-    violations.push_back({"precision", "matmul: a reduced precision is for float32 inputs; a is " +
-                                           std::string(Name(a.dtype)) + ": leave --precision out"});
+    violations.push_back({"precision", "matmul: --precision needs float32 inputs; a is " + std::string(Name(a.dtype)) +
+                                           "; leave --precision out"});
   }
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
 
@@ -49,7 +50,7 @@ absl::Status Shapes(BoundCall& call) {
   std::optional<Shape> shape = BroadcastShape(FactorBatch(a.shape), FactorBatch(b.shape));
   if (!shape) {
     return InvalidField("inputs.b", "matmul: batches do not broadcast: " + both +
-                                        "sizes before the last two, counted from the last, must be the same or 1");
+                                        "sizes before the last two, aligned at the right, must be equal or 1");
   }
   if (a.shape.size() > 1) shape->push_back(Left(call).rows);
   if (b.shape.size() > 1) shape->push_back(Right(call).columns);

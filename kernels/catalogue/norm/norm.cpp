@@ -16,13 +16,12 @@ absl::Status CheckOrder(const BoundCall& call, bool matrices) {
   const Shape& x = call.Input("x").shape;
   const std::string &order = call.Choice("ord"), &axis = call.Choice("axis");
   if (axis == "matrices" && x.size() < 2) {
-    return InvalidField(
-        "inputs.x", "norm: x is " + ToString(x) + ", which has no matrices; axis matrices needs at least 2 dimensions");
+    return InvalidField("inputs.x", "norm: x is " + ToString(x) + "; axis=matrices needs at least 2 dimensions");
   }
   if (axis == "all" && order != "auto" && x.size() != 1 && x.size() != 2) {
     return RefusedParam(call, "ord",
                         "x is " + ToString(x) +
-                            ", neither a vector nor a matrix: choose its vectors (--axis -1) or its matrices (--axis "
+                            ", neither a vector nor a matrix; choose its vectors (--axis -1) or its matrices (--axis "
                             "matrices), or make x one-dimensional; without ord it is the 2-norm of all elements");
   }
   if (matrices && (order == "2" || order == "p" || order == "0")) {
@@ -33,11 +32,12 @@ absl::Status CheckOrder(const BoundCall& call, bool matrices) {
   }
   if (!matrices && (order == "fro" || order == "-1")) {
     return RefusedParam(call, "ord",
-                        order == "fro" ? "only matrices have that norm; for vectors say 2"
-                                       : "only matrices have that norm; for vectors no power may be negative");
+                        order == "fro"
+                            ? "only matrices have that norm; for vectors give 2"
+                            : "only matrices have that norm; for vectors give 0, 1, 2, inf, -inf, or p with a power");
   }
   if (order != "p" && call.Float("p") != kUsualPower) {
-    return RefusedParam(call, "p", "it is for --ord p, and ord is " + order);
+    return RefusedParam(call, "p", "it applies only with --ord p; ord is " + order);
   }
   return absl::OkStatus();
 }
@@ -62,8 +62,8 @@ absl::Status Shapes(BoundCall& call) {
   const bool of_nothing =
       (matrices && steps.two ? steps.second : steps.first).count == 0 && (IsExtreme(order) || (matrices && steps.two));
   if (of_nothing && ElementCount(shape).value_or(0) != 0) {
-    return InvalidField("inputs.x", "norm: x is " + ToString(x.shape) + ", and there is no norm " + std::string(order) +
-                                        " of no elements");
+    return InvalidField(
+        "inputs.x", "norm: x is " + ToString(x.shape) + "; norm " + std::string(order) + " needs at least one element");
   }
   // A sum for each row or column: only where x has no elements there may be more of them than memory is counted for.
   if (steps.between() > kMaxArrayBytes / sizeof(double)) {

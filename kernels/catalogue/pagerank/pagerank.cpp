@@ -15,9 +15,9 @@ absl::Status Shapes(BoundCall& call) {
   if (absl::Status status = CheckCsrShapes(call); !status.ok()) return status;
   const Signature& indptr = call.Input("indptr");
   if (indptr.dtype == DType::kInt32 && CsrRows(call) > std::numeric_limits<std::int32_t>::max()) {
-    return InvalidField("inputs.indptr", "pagerank: indptr is " + ToString(indptr) + ", and int32 numbers " +
+    return InvalidField("inputs.indptr", "pagerank: indptr is " + ToString(indptr) + "; int32 can number at most " +
                                              std::to_string(std::numeric_limits<std::int32_t>::max()) +
-                                             " nodes at most; give indptr and indices as int64");
+                                             " nodes: give indptr and indices as int64");
   }
   call.outputs[0].shape = {CsrRows(call)};
   call.outputs[1].shape = {};

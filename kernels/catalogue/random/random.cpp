@@ -9,7 +9,7 @@
 namespace hotplate::random {
 namespace {
 
-// For the seed: one is drawn when the job is accepted.
+// The seed of a call without one, until a seed is drawn when the job is accepted. Nobody can give it.
 constexpr std::int64_t kFresh = -1;
 
 // Exact in a float64, as which JSON readers parse a number.
@@ -35,15 +35,16 @@ absl::Status Shapes(BoundCall& call) {
   }
   for (const char* name : {"low", "high"}) {
     if (!integers && call.Int(name) != 0) {
-      return RefusedParam(call, name, "it is for --distribution integers, and distribution is " + distribution);
+      return RefusedParam(call, name, "it applies only with --distribution integers; distribution is " + distribution);
     }
   }
   if (integers && high <= low) {
     return RefusedParam(call, "high", "it must be above low, which is " + std::to_string(low));
   }
   constexpr std::int64_t kEnd = std::int64_t{1} << 31;  // of int32
-  if (dtype == DType::kInt32 && low < -kEnd) return RefusedParam(call, "low", "int32 begins at -2147483648");
-  if (dtype == DType::kInt32 && high > kEnd) return RefusedParam(call, "high", "int32 ends before 2147483648");
+  if (dtype == DType::kInt32 && low < -kEnd) return RefusedParam(call, "low", "the smallest int32 is -2147483648");
+  if (dtype == DType::kInt32 && high > kEnd)
+    return RefusedParam(call, "high", "the largest int32 is 2147483647, so high may be at most 2147483648");
   for (std::size_t i = 0; i < call.params.size(); ++i) {
     if (call.spec->params()[i].name == "seed" && call.params[i] == ParamValue(kFresh)) call.params[i] = DrawnSeed();
   }
@@ -76,8 +77,9 @@ KernelSpecBuilder Spec() {
       .Param({.name = "seed",
               .type = ParamType::kInt,
               .default_value = kFresh,
-              .minimum = kFresh,
-              .docs = "seed of the sequence; -1: a fresh seed for each job, shown in its receipt"})
+              .default_text = "a fresh one",
+              .minimum = 0,
+              .docs = "seed of the sequence; the receipt shows it"})
       .Param(Limit("low", "smallest integer (with integers)"))
       .Param(Limit("high", "one more than the largest integer (with integers)"))
       .Output("out", "dtype", "..., n")

@@ -21,14 +21,14 @@ absl::Status Shapes(BoundCall& call) {
   const Signature& x = call.Input("x");
   const std::string &operation = call.Choice("operation"), &axis = call.Choice("axis");
   if (operation != "std" && call.Int("ddof") != 0) {
-    return RefusedParam(call, "ddof", "it is for --operation std, and operation is " + operation);
+    return RefusedParam(call, "ddof", "it applies only with --operation std; operation is " + operation);
   }
   absl::StatusOr<Shape> shape = ReducedShape(*call.spec, x.shape, axis, call.Bool("keepdims"));
   if (!shape.ok()) return shape.status();
   const bool nothing = ExtentOf(x.shape, axis).count == 0;
   if (nothing && (IsPlace(operation) || (IsExtreme(operation) && ElementCount(*shape).value_or(0) != 0))) {
-    return InvalidField("inputs.x", "reduce: x is " + ToString(x.shape) + ", and there is no " + operation +
-                                        " of no elements; it must have some" +
+    return InvalidField("inputs.x", "reduce: x is " + ToString(x.shape) + "; " + operation +
+                                        " needs at least one element" +
                                         (axis == "all" ? std::string() : " along axis " + axis));
   }
   call.outputs = {{.dtype = ResultType(operation, x.dtype), .shape = *std::move(shape)}};

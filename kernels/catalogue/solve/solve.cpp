@@ -39,13 +39,13 @@ absl::Status Shapes(BoundCall& call) {
     x = BroadcastShape(BatchOf(a), BatchOf(b));
   }
   if (!x || b[b.size() - (vector ? 1 : 2)] != a.back()) {
-    return InvalidField("inputs.b", "solve: b is " + ToString(b) + ", which does not fit a " + ToString(a) +
-                                        "; expected b [n] or [..., n, k] for a [..., n, n], and sizes in \"...\", "
-                                        "counted from the last, that are the same or 1");
+    return InvalidField("inputs.b", "solve: b is " + ToString(b) + " and does not fit a, " + ToString(a) +
+                                        "; for a [..., n, n], b must be [n] or [..., n, k], with sizes in \"...\" "
+                                        "that are equal or 1, aligned at the right");
   }
   if (b.back() > kLongestLibrarySide) {
-    return InvalidField(
-        "inputs.b", "solve: b is " + ToString(b) + "; a side may have at most " + std::to_string(kLongestLibrarySide));
+    return InvalidField("inputs.b", "solve: b is " + ToString(b) + "; an axis may have at most " +
+                                        std::to_string(kLongestLibrarySide) + " elements");
   }
   x->push_back(a.back());
   if (!vector) x->push_back(b.back());

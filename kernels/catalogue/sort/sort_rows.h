@@ -21,8 +21,8 @@ inline std::string WhyNoRows(const Shape& shape) {
   const std::size_t elements = *ElementCount(shape);
   const std::size_t length = RowLength(shape);
   if (elements > kMostIndexed && elements != length && length < kLongRow) {
-    return "is " + ToString(shape) + "; several rows shorter than " + std::to_string(kLongRow) + " may have at most " +
-           std::to_string(kMostIndexed) + " elements";
+    return "is " + ToString(shape) + "; rows shorter than " + std::to_string(kLongRow) + " may have at most " +
+           std::to_string(kMostIndexed) + " elements together";
   }
   return "";
 }

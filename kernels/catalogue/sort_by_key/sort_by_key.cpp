@@ -18,7 +18,7 @@ absl::Status Shapes(BoundCall& call) {
   }
   if (values.shape != keys.shape) {
     return InvalidField("inputs.values", "sort_by_key: values is " + ToString(values.shape) + ", keys is " +
-                                             ToString(keys.shape) + "; each key has one value: give them one shape");
+                                             ToString(keys.shape) + "; keys and values must have the same shape");
   }
   call.outputs = {keys, values};
   return absl::OkStatus();

@@ -33,8 +33,8 @@ Cost CostOf(const BoundCall& call) {
 absl::Status Shapes(BoundCall& call) {
   const Signature& a = call.Input("a");
   if (a.shape.size() < 2) {
-    return InvalidField("inputs.a", "svd: a is " + ToString(a.shape) +
-                                        ", which is no matrix and no stack of them; expected [..., m, n]");
+    return InvalidField("inputs.a",
+                        "svd: a is " + ToString(a.shape) + "; it must be a matrix or a stack of matrices, [..., m, n]");
   }
   const MatrixStack stack = StackIn(call);
   const auto [shorter, longer] = std::minmax(stack.rows, stack.columns);

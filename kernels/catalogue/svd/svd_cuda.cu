@@ -191,7 +191,7 @@ Outcome Run(const Call& call, CudaContext& context) {
         Decompose(problem, layout, memory, workspace, s + i * problem.columns, left, right, marks, i, context);
     if (!done.ok()) return done;
     if (!transpose) continue;
-    // What lies by columns is the transpose of what lies by rows.
+    // A matrix stored by columns is the transpose of one stored by rows.
     const Outcome u_transposed = matrices::Transpose(1, problem.left_columns, problem.rows, left, long_side, context);
     if (!u_transposed.ok()) return u_transposed;
     const Outcome vt_transposed = matrices::Transpose(1, problem.columns, problem.columns, right, short_side, context);

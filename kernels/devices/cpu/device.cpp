@@ -2,10 +2,10 @@
 #include "kernels/devices/device.h"
 
 #include <chrono>
-#include <mutex>
 
 #include "kernels/array/host_buffer.h"
 #include "kernels/array/large_memory.h"
+#include "kernels/base/mutex.h"
 #include "kernels/base/status.h"
 #include "kernels/call/call.h"
 #include "kernels/devices/cpu/cpu_context.h"
@@ -35,8 +35,8 @@ const Entry* FindEntry(const std::vector<Entry>& entries, std::string_view name)
 std::vector<Entry> Entries() {
   std::vector<Entry> entries;
   for (const cpu::Launcher& launcher : cpu::Launchers()) {
-    const absl::StatusOr<const KernelSpec*> spec = BuiltinCatalog().Find(launcher.name);
-    if (spec.ok()) entries.push_back({.spec = *spec, .hash = (*spec)->Hash(), .launcher = &launcher});
+    const absl::StatusOr<SharedSpec> spec = BuiltinCatalog().Find(launcher.name);
+    if (spec.ok()) entries.push_back({.spec = spec->get(), .hash = (*spec)->Hash(), .launcher = &launcher});
   }
   return entries;
 }
@@ -145,7 +145,7 @@ class CpuDevice final : public Device {
       metrics.memory_used_bytes = memory.total - std::min(memory.total, memory.available);
     }
     const std::optional<cpu::ProcessorTime> now = cpu::ReadProcessorTime(processors_);
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (now && last_time_ && now->total > last_time_->total && now->busy >= last_time_->busy) {
       metrics.utilisation =
           static_cast<double>(now->busy - last_time_->busy) / static_cast<double>(now->total - last_time_->total);
@@ -157,7 +157,7 @@ class CpuDevice final : public Device {
  private:
   // Reading it takes tens of microseconds, and admission asks for every job.
   cpu::Memory RecentMemory() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const steady_clock::time_point now = steady_clock::now();
     if (!memory_read_ || now - *memory_read_ > std::chrono::milliseconds(50)) {
       memory_ = cpu::ReadMemory();
@@ -177,10 +177,10 @@ class CpuDevice final : public Device {
   const std::vector<int> processors_;
   const std::shared_ptr<Shared> shared_;
 
-  mutable std::mutex mutex_;
-  mutable cpu::Memory memory_;                                   // guarded by mutex_
-  mutable std::optional<steady_clock::time_point> memory_read_;  // guarded by mutex_
-  std::optional<cpu::ProcessorTime> last_time_;                  // guarded by mutex_
+  mutable Mutex mutex_;
+  mutable cpu::Memory memory_ ABSL_GUARDED_BY(mutex_);
+  mutable std::optional<steady_clock::time_point> memory_read_ ABSL_GUARDED_BY(mutex_);
+  std::optional<cpu::ProcessorTime> last_time_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What is called of LAPACK, which OpenBLAS brings: Fortran's, so matrices lie by columns, arguments are pointers, and
+// The functions of LAPACK used here, from OpenBLAS: Fortran's, so matrices lie by columns, arguments are pointers, and
 // the lengths of texts follow at the end. Each returns info. Call them with an OpenBlasUse.
 #pragma once
 

@@ -8,11 +8,12 @@
 namespace hotplate {
 
 OpenBlasUse::OpenBlasUse(CpuContext& context, bool serial) {
-  static std::mutex threaded;
+  static Mutex threaded;
   if (serial) {
     omp_set_num_threads(1);
   } else if (const int threads = context.LibraryThreads(); threads > 1) {
-    lock_ = std::unique_lock(threaded);
+    threaded.Lock();
+    held_ = &threaded;
   }
 }
 

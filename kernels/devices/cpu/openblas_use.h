@@ -2,9 +2,9 @@
 // turn, asleep, instead of spinning inside the library.
 #pragma once
 
-#include <mutex>
 #include <string>
 
+#include "kernels/base/mutex.h"
 #include "kernels/devices/cpu/cpu_context.h"
 
 namespace hotplate {
@@ -14,11 +14,14 @@ namespace hotplate {
 class OpenBlasUse {
  public:
   OpenBlasUse(CpuContext& context, bool serial);
+  ~OpenBlasUse() {
+    if (held_ != nullptr) held_->Unlock();
+  }
   OpenBlasUse(const OpenBlasUse&) = delete;
   OpenBlasUse& operator=(const OpenBlasUse&) = delete;
 
  private:
-  std::unique_lock<std::mutex> lock_;
+  Mutex* held_ = nullptr;  // guards the library, none of our members
 };
 
 // "0.3.21": the version of the library in this process, which may differ from that of the build.

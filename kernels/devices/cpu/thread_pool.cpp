@@ -3,7 +3,7 @@
 #include <chrono>
 #include <system_error>
 
-#include "kernels/array/wait_awake.h"
+#include "kernels/base/wait_awake.h"
 
 namespace hotplate {
 namespace {
@@ -15,11 +15,11 @@ constexpr std::chrono::microseconds kAwake(50);
 
 ThreadPool::~ThreadPool() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     called_.store(true, std::memory_order_relaxed);
   }
-  wake_.notify_all();
+  wake_.NotifyAll();
   for (std::thread& thread : threads_) thread.join();
 }
 
@@ -27,7 +27,7 @@ void ThreadPool::Run(int helpers, void (*work)(void*), void* argument) {
   Call call{.work = work, .argument = argument, .wanted = helpers};
   if (helpers <= 0) return work(argument);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     call.next = calls_;
     calls_ = &call;
     called_.store(true, std::memory_order_relaxed);
@@ -40,38 +40,38 @@ void ThreadPool::Run(int helpers, void (*work)(void*), void* argument) {
       ++idle_;
     }
   }
-  for (int i = 0; i < helpers; ++i) wake_.notify_one();
+  for (int i = 0; i < helpers; ++i) wake_.NotifyOne();
   work(argument);
 
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (call.wanted > 0) Remove(call);
   if (call.active == 0) return;
-  lock.unlock();
+  lock.Unlock();
   // From here on no thread joins: once none is active, that stays so.
   const auto over = [&] { return call.active == 0; };
   if (WaitAwake(kAwake, over)) return;
-  lock.lock();
-  done_.wait(lock, over);
+  lock.Lock();
+  while (!over()) done_.Wait(mutex_);
 }
 
 void ThreadPool::Work() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stopping_ || calls_ != nullptr; });
+    while (!stopping_ && calls_ == nullptr) wake_.Wait(mutex_);
     if (stopping_) return;
     Call& call = *calls_;
     ++call.active;
     if (--call.wanted == 0) Remove(call);
     --idle_;
-    lock.unlock();
+    lock.Unlock();
     call.work(call.argument);
-    lock.lock();
+    lock.Lock();
     ++idle_;
     // The call's owner may return, and the call be destroyed, as soon as no thread is active.
-    if (--call.active == 0) done_.notify_all();
-    lock.unlock();
+    if (--call.active == 0) done_.NotifyAll();
+    lock.Unlock();
     WaitAwake(kAwake, [this] { return called_.load(std::memory_order_relaxed); });
-    lock.lock();
+    lock.Lock();
   }
 }
 

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "kernels/base/mutex.h"
 
 namespace hotplate {
 
@@ -29,24 +29,23 @@ class ThreadPool {
   struct Call {
     void (*work)(void*);
     void* argument;
-    int wanted;                  // helpers that may still join
+    int wanted;                  // helpers that may still join; guarded by mutex_
     std::atomic<int> active{0};  // helpers inside work(); changed under mutex_, and read without it
     Call* next = nullptr;
   };
 
   void Work();
-  void Remove(Call& call);
+  void Remove(Call& call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int limit_;
 
-  std::mutex mutex_;
-  std::condition_variable wake_, done_;
-  // The rest is guarded by mutex_.
-  Call* calls_ = nullptr;  // that want helpers
-  int idle_ = 0;           // workers outside work(), awake or asleep
-  bool stopping_ = false;
-  std::atomic<bool> called_{false};  // calls_ or stopping_; read without mutex_ by workers that wait awake
-  std::vector<std::thread> threads_;
+  Mutex mutex_;
+  CondVar wake_, done_;
+  Call* calls_ ABSL_GUARDED_BY(mutex_) = nullptr;  // that want helpers
+  int idle_ ABSL_GUARDED_BY(mutex_) = 0;           // workers outside work(), awake or asleep
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> called_{false};  // calls_ or stopping_; changed under mutex_, and read without it by workers awake
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);  // joined by the destructor, without it
 };
 
 }  // namespace hotplate

@@ -70,7 +70,7 @@ class FoundDevice final : public NvmlDevice {
         events_ = nullptr;
       }
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     FindMode();
     // Whole GPUs only: an instance's share of the bus is not told.
     if (!handles_.mig) watcher_->Add(handles_.gpu);
@@ -83,7 +83,7 @@ class FoundDevice final : public NvmlDevice {
   const std::string& mode() const override { return mode_; }
 
   DeviceMetrics Sample() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     DeviceMetrics metrics;
     metrics.of_whole_gpu = handles_.mig;
     if (lost_.empty() && handles_.own != nullptr) SampleOwn(metrics);
@@ -101,16 +101,14 @@ class FoundDevice final : public NvmlDevice {
   }
 
  private:
-  // All below: with mutex_ held.
-
   // True if the call gave a value. One that is not supported is not asked again.
   template <typename Function, typename... Arguments>
-  bool Ask(Call call, Function* function, Arguments... arguments) {
+  bool Ask(Call call, Function* function, Arguments... arguments) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (function == nullptr || silent_[call] || !lost_.empty()) return false;
     return Judge(call, function(arguments...));
   }
 
-  bool Judge(Call call, int result) {
+  bool Judge(Call call, int result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (result == nvml::kNotSupported || result == nvml::kFunctionNotFound || result == nvml::kNoPermission) {
       silent_[call] = true;
     } else if (result == nvml::kGpuIsLost || result == nvml::kResetRequired) {
@@ -121,7 +119,7 @@ class FoundDevice final : public NvmlDevice {
     return result == nvml::kSuccess;
   }
 
-  void SampleOwn(DeviceMetrics& metrics) {
+  void SampleOwn(DeviceMetrics& metrics) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     nvml::Memory memory{};
     if (Ask(kMemory, api_.memory, handles_.own, &memory)) {
       metrics.memory_total_bytes = memory.total;
@@ -140,7 +138,7 @@ class FoundDevice final : public NvmlDevice {
     }
   }
 
-  void SampleGpu(DeviceMetrics& metrics) {
+  void SampleGpu(DeviceMetrics& metrics) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const nvml::Handle gpu = handles_.gpu;
     unsigned value = 0;
     unsigned long long wide = 0;
@@ -168,7 +166,7 @@ class FoundDevice final : public NvmlDevice {
   }
 
   // Reads pending events; does not wait.
-  void ReadEvents(DeviceMetrics& metrics) {
+  void ReadEvents(DeviceMetrics& metrics) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (int i = 0; i < kMostEventsAtOnce && !silent_[kEvents] && lost_.empty(); ++i) {
       nvml::EventData event{};
       const int result = api_.wait_event(events_, &event, 0);
@@ -183,7 +181,7 @@ class FoundDevice final : public NvmlDevice {
   }
 
   // The processes that compute on the device; nothing if unknown.
-  std::optional<std::vector<unsigned>> Processes() {
+  std::optional<std::vector<unsigned>> Processes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     // With room for the longer entries that some drivers write.
     process_buffer_.resize(std::size_t{kMostProcesses} * (sizeof(nvml::Process) + 8));
     unsigned count = kMostProcesses;
@@ -195,7 +193,7 @@ class FoundDevice final : public NvmlDevice {
     return pids;
   }
 
-  void FindMode() {
+  void FindMode() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     std::vector<std::string> words;
     unsigned current = 0, pending = 0;
     if (!handles_.mig && api_.mig_mode != nullptr && handles_.gpu != nullptr &&
@@ -215,7 +213,7 @@ class FoundDevice final : public NvmlDevice {
     mode_ = absl::StrJoin(words, ", ");
   }
 
-  bool MpsIsUsed() {
+  bool MpsIsUsed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (MpsPipeIsThere()) return true;
     if (handles_.own == nullptr) return false;
     if (api_.mps_processes != nullptr) {
@@ -234,13 +232,12 @@ class FoundDevice final : public NvmlDevice {
   std::string mode_;  // written only while it is made
   nvml::EventSet events_ = nullptr;
 
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::bitset<kCalls> silent_;
-  std::vector<std::byte> process_buffer_;
-  std::uint64_t xid_errors_ = 0;
-  std::optional<std::uint32_t> last_xid_;
-  std::string lost_;
+  Mutex mutex_;
+  std::bitset<kCalls> silent_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::byte> process_buffer_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t xid_errors_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::optional<std::uint32_t> last_xid_ ABSL_GUARDED_BY(mutex_);
+  std::string lost_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -263,22 +260,22 @@ std::vector<std::string> ThrottleWords(unsigned long long reasons) {
 
 PcieWatcher::~PcieWatcher() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
-  wake_.notify_all();
+  wake_.NotifyAll();
   if (thread_.joinable()) thread_.join();
 }
 
 void PcieWatcher::Add(nvml::Handle gpu) {
   if (api_.pcie == nullptr) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   devices_.emplace_back(gpu, Traffic{});
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
 }
 
 PcieWatcher::Traffic PcieWatcher::Newest(nvml::Handle gpu) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const auto& [handle, traffic] : devices_) {
     if (handle == gpu) return traffic;
   }
@@ -291,18 +288,20 @@ void PcieWatcher::Run() {
     if (api_.pcie(gpu, direction, &kilobytes) != nvml::kSuccess) return std::nullopt;
     return kilobytes * 1e3;
   };
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stopping_) {
     for (std::size_t i = 0; i < devices_.size() && !stopping_; ++i) {
       const nvml::Handle gpu = devices_[i].first;
-      lock.unlock();
+      lock.Unlock();
       Traffic traffic;
       traffic.receive = read(gpu, nvml::kPcieReceive);
       if (traffic.receive) traffic.transmit = read(gpu, nvml::kPcieTransmit);
-      lock.lock();
+      lock.Lock();
       devices_[i].second = traffic;
     }
-    wake_.wait_for(lock, kPcieInterval, [this] { return stopping_; });
+    const auto next = std::chrono::steady_clock::now() + kPcieInterval;
+    while (!stopping_ && wake_.WaitUntil(mutex_, next)) {
+    }
   }
 }
 

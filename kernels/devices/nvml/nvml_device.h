@@ -1,13 +1,12 @@
 // A device that NVML has found, and the thread for the calls that take long.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "kernels/base/mutex.h"
 #include "kernels/devices/nvml/nvml.h"
 #include "kernels/devices/nvml/nvml_abi.h"
 
@@ -35,11 +34,11 @@ class PcieWatcher {
   void Run();
 
   const nvml::Api api_;
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;                                  // guarded by mutex_
-  std::vector<std::pair<nvml::Handle, Traffic>> devices_;  // guarded by mutex_
-  std::thread thread_;                                     // started under mutex_
+  mutable Mutex mutex_;
+  CondVar wake_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<std::pair<nvml::Handle, Traffic>> devices_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_ ABSL_GUARDED_BY(mutex_);  // joined by the destructor, without it
 };
 
 struct NvmlHandles {

@@ -78,7 +78,8 @@ class ArrayStore {
   absl::Status FetchFor(const std::string& device, const std::shared_ptr<const HostBuffer>& buffer) const;
   // A task of this device has left the bytes of an absent buffer there.
   void Stayed(const HostBuffer& buffer, const std::string& device) const;
-  // The device is lost. Returns the arrays whose only copy it had, for the log; whoever reads one is told why.
+  // The device is lost, and its memory not in use again yet. Returns the arrays whose only copy it had, each once, for
+  // the log; whoever reads one is told why.
   std::vector<ArraySnapshot> LoseDevice(const std::string& device, const std::string& why);
 
   // An output whose client is there and about to fetch it is unread until it was read to its end, or is freed.

@@ -12,7 +12,7 @@
 namespace hotplate::core {
 namespace {
 
-// What goes to a device at a time: long enough that its start does not count, unless it is the end of an array.
+// The bytes copied to a device at a time: enough that starting a copy costs little. An array's last piece may be less.
 constexpr std::uint64_t kLeastPiece = std::uint64_t{1} << 20, kMostPiece = std::uint64_t{4} << 20;
 
 // A device that is behind by more is slower than the network: then the job's own copy does as well.
@@ -34,11 +34,13 @@ std::shared_ptr<DeviceCopies> DeviceCopies::Of(const std::vector<std::unique_ptr
     if (device->info().host_memory) continue;
     copies->workers_.push_back(std::make_unique<Worker>());
     copies->workers_.back()->device = device.get();
-    copies->workers_.back()->free_bytes = device->FreeBytes();
+    const std::uint64_t free_bytes = device->FreeBytes();
+    const MutexLock lock(copies->mutex_);
+    copies->backlogs_.emplace_back().free_bytes = free_bytes;
   }
   if (copies->workers_.empty()) return nullptr;
-  for (const std::unique_ptr<Worker>& worker : copies->workers_) {
-    worker->thread = std::thread([plain = copies.get(), &one = *worker] { plain->Run(one); });
+  for (std::size_t i = 0; i < copies->workers_.size(); ++i) {
+    copies->workers_[i]->thread = std::thread([plain = copies.get(), i] { plain->Run(i); });
   }
   return copies;
 }
@@ -58,11 +60,11 @@ void DeviceCopies::Close() {
   std::vector<Forgotten> forgotten;
   {
     MutexLock lock(mutex_);
-    for (const std::unique_ptr<Worker>& worker : workers_) {
-      std::move(worker->wanted.begin(), worker->wanted.end(), std::back_inserter(wanted));
-      std::move(worker->forgotten.begin(), worker->forgotten.end(), std::back_inserter(forgotten));
-      worker->wanted.clear();
-      worker->forgotten.clear();
+    for (Backlog& backlog : backlogs_) {
+      std::move(backlog.wanted.begin(), backlog.wanted.end(), std::back_inserter(wanted));
+      std::move(backlog.forgotten.begin(), backlog.forgotten.end(), std::back_inserter(forgotten));
+      backlog.wanted.clear();
+      backlog.forgotten.clear();
     }
   }
   for (const Wanted& one : wanted) {
@@ -76,31 +78,31 @@ void DeviceCopies::Written(const std::shared_ptr<const HostBuffer>& buffer, std:
   MutexLock lock(mutex_);
   if (closed_) return;
   if (before == 0) {
-    Worker& worker = Choose(buffer->size());
-    if (worker.uploads.size() < kMostUploads) worker.uploads.push_back({identity, buffer, buffer->size(), 0, 0});
+    Backlog& chosen = backlogs_[Choose(buffer->size())];
+    if (chosen.uploads.size() < kMostUploads) chosen.uploads.push_back({identity, buffer, buffer->size(), 0, 0});
   }
-  for (const std::unique_ptr<Worker>& worker : workers_) {
-    Upload* const upload = Find(*worker, identity);
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    Upload* const upload = Find(backlogs_[i], identity);
     if (upload == nullptr) continue;
     upload->written = written;
     if (written - upload->sent > kMostBehind) {
-      std::erase_if(worker->uploads, [&](const Upload& one) { return one.identity == identity; });
-    } else if (Next(*worker) != nullptr) {
-      worker->wake.NotifyOne();
+      std::erase_if(backlogs_[i].uploads, [&](const Upload& one) { return one.identity == identity; });
+    } else if (Next(backlogs_[i]) != nullptr) {
+      workers_[i]->wake.NotifyOne();
     }
   }
 }
 
 void DeviceCopies::Stayed(const HostBuffer& buffer, const std::string& device) {
   MutexLock lock(mutex_);
-  for (const std::unique_ptr<Worker>& worker : workers_) {
-    if (worker->device->info().id == device) places_[buffer.identity()] = {worker.get(), ""};
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (IdOf(i) == device) places_[buffer.identity()] = {i, ""};
   }
 }
 
 absl::Status DeviceCopies::LossAt(const Place& place) const {
   if (place.why_lost.empty()) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("it is lost: its only copy was on ", place.worker->device->info().id,
+  return absl::NotFoundError(absl::StrCat("it is lost: its only copy was on ", IdOf(place.worker),
                                           ", which was lost: ", place.why_lost, "; make it again"));
 }
 
@@ -114,14 +116,15 @@ void DeviceCopies::Fetch(std::shared_ptr<const HostBuffer> buffer, Done done) {
     } else if (at == places_.end()) {
       status = absl::InternalError("it lies on no device that is known");
     } else if (status = LossAt(at->second); status.ok()) {
-      Worker& worker = *at->second.worker;
-      const auto same = std::find_if(worker.wanted.begin(), worker.wanted.end(),
-                                     [&](const Wanted& one) { return one.buffer == buffer; });
-      if (same != worker.wanted.end()) {
+      const std::size_t worker = at->second.worker;
+      std::vector<Wanted>& wanted = backlogs_[worker].wanted;
+      const auto same =
+          std::find_if(wanted.begin(), wanted.end(), [&](const Wanted& one) { return one.buffer == buffer; });
+      if (same != wanted.end()) {
         same->done.push_back(std::move(done));
       } else {
-        worker.wanted.push_back({std::move(buffer), {std::move(done)}});
-        worker.wake.NotifyOne();
+        wanted.push_back({std::move(buffer), {std::move(done)}});
+        workers_[worker]->wake.NotifyOne();
       }
       return;
     }
@@ -141,17 +144,17 @@ void DeviceCopies::Forget(std::shared_ptr<HostBuffer> buffer) {
   MutexLock lock(mutex_);
   places_.erase(identity);
   if (closed_) return;
-  for (const std::unique_ptr<Worker>& worker : workers_) {
-    std::erase_if(worker->uploads, [&](const Upload& one) { return one.identity == identity; });
-    worker->forgotten.push_back({identity, buffer});
-    worker->wake.NotifyOne();
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    std::erase_if(backlogs_[i].uploads, [&](const Upload& one) { return one.identity == identity; });
+    backlogs_[i].forgotten.push_back({identity, buffer});
+    workers_[i]->wake.NotifyOne();
   }
 }
 
 void DeviceCopies::Lose(const std::string& device, const std::string& why) {
   MutexLock lock(mutex_);
   for (auto& [identity, place] : places_) {
-    if (place.worker->device->info().id == device && place.why_lost.empty()) place.why_lost = why;
+    if (IdOf(place.worker) == device && place.why_lost.empty()) place.why_lost = why;
   }
 }
 
@@ -159,7 +162,7 @@ std::string DeviceCopies::DeviceOf(const HostBuffer& buffer) const {
   if (!buffer.absent()) return "";
   MutexLock lock(mutex_);
   const auto at = places_.find(buffer.identity());
-  return at == places_.end() ? "" : at->second.worker->device->info().id;
+  return at == places_.end() ? "" : IdOf(at->second.worker);
 }
 
 absl::Status DeviceCopies::LossOf(const HostBuffer& buffer) const {
@@ -169,47 +172,48 @@ absl::Status DeviceCopies::LossOf(const HostBuffer& buffer) const {
   return at == places_.end() ? absl::OkStatus() : LossAt(at->second);
 }
 
-DeviceCopies::Upload* DeviceCopies::Find(Worker& worker, std::uint64_t identity) {
-  for (Upload& upload : worker.uploads) {
+DeviceCopies::Upload* DeviceCopies::Find(Backlog& backlog, std::uint64_t identity) {
+  for (Upload& upload : backlog.uploads) {
     if (upload.identity == identity) return &upload;
   }
   return nullptr;
 }
 
-DeviceCopies::Upload* DeviceCopies::Next(Worker& worker) {
-  for (Upload& upload : worker.uploads) {
+DeviceCopies::Upload* DeviceCopies::Next(Backlog& backlog) {
+  for (Upload& upload : backlog.uploads) {
     if (upload.written - upload.sent >= kLeastPiece || upload.written == upload.total) return &upload;
   }
   return nullptr;
 }
 
 // Not simply the one with the most room: copies that nobody uses count as room, and all would go to one device.
-DeviceCopies::Worker& DeviceCopies::Choose(std::uint64_t bytes) {
-  Worker* best = nullptr;
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    Worker& one = *workers_[(turn_ + i) % workers_.size()];
-    if (one.free_bytes >= bytes) {
+std::size_t DeviceCopies::Choose(std::uint64_t bytes) {
+  std::size_t best = turn_ % backlogs_.size();
+  for (std::size_t i = 0; i < backlogs_.size(); ++i) {
+    const std::size_t one = (turn_ + i) % backlogs_.size();
+    if (backlogs_[one].free_bytes >= bytes) {
       turn_ += i + 1;
       return one;
     }
-    if (best == nullptr || one.free_bytes > best->free_bytes) best = &one;
+    if (backlogs_[one].free_bytes > backlogs_[best].free_bytes) best = one;
   }
-  return *best;
+  return best;
 }
 
-void DeviceCopies::Run(Worker& worker) {
-  Device& device = *worker.device;
+void DeviceCopies::Run(std::size_t worker) {
+  Device& device = *workers_[worker]->device;
   MutexLock lock(mutex_);
   while (true) {
-    while (!closed_ && worker.wanted.empty() && worker.forgotten.empty() && Next(worker) == nullptr) {
-      worker.wake.Wait(mutex_);
+    while (!closed_ && backlogs_[worker].wanted.empty() && backlogs_[worker].forgotten.empty() &&
+           Next(backlogs_[worker]) == nullptr) {
+      workers_[worker]->wake.Wait(mutex_);
     }
     if (closed_) return;
-    if (!worker.wanted.empty()) FetchNext(worker);
-    std::vector<Forgotten> forgotten = std::exchange(worker.forgotten, {});
+    if (!backlogs_[worker].wanted.empty()) FetchNext(worker);
+    std::vector<Forgotten> forgotten = std::exchange(backlogs_[worker].forgotten, {});
     Upload piece;
     std::uint64_t bytes = 0;
-    if (const Upload* const next = Next(worker); next != nullptr) {
+    if (const Upload* const next = Next(backlogs_[worker]); next != nullptr) {
       piece = *next;
       bytes = std::min(piece.written - piece.sent, kMostPiece);
     }
@@ -224,37 +228,42 @@ void DeviceCopies::Run(Worker& worker) {
     const std::uint64_t free_bytes = device.FreeBytes();
 
     lock.Lock();
-    worker.free_bytes = free_bytes;
-    Upload* const upload = Find(worker, piece.identity);
+    backlogs_[worker].free_bytes = free_bytes;
+    Upload* const upload = Find(backlogs_[worker], piece.identity);
     if (upload == nullptr) continue;  // forgotten meanwhile
     upload->sent += bytes;
     if (!wanted || upload->sent == upload->total) {
-      std::erase_if(worker.uploads, [&](const Upload& one) { return one.identity == piece.identity; });
+      std::erase_if(backlogs_[worker].uploads, [&](const Upload& one) { return one.identity == piece.identity; });
     }
   }
 }
 
-void DeviceCopies::FetchNext(Worker& worker) {
-  const std::shared_ptr<const HostBuffer> buffer = worker.wanted.front().buffer;
-  mutex_.Unlock();
-  const Outcome fetched = worker.device->Fetch(buffer->identity());
-  mutex_.Lock();
+void DeviceCopies::FetchNext(std::size_t worker) {
+  std::shared_ptr<const HostBuffer> buffer = backlogs_[worker].wanted.front().buffer;
+  Outcome fetched = Outcome::Ok();
+  {
+    const MutexGap gap(mutex_);
+    fetched = workers_[worker]->device->Fetch(buffer->identity());
+  }
   absl::Status status;
   if (const auto at = places_.find(buffer->identity()); buffer->absent() && at != places_.end()) {
-    // Told by the copy before a job, or the sampler, has noticed.
-    if (fetched.code() == HOTPLATE_DEVICE_LOST) at->second.why_lost = std::string(fetched.message());
-    status = LossAt(at->second);
+    Place& place = at->second;
+    // The copy may be told before a job, or the sampler, has noticed. The reason that they gave is the better one.
+    if (fetched.code() == HOTPLATE_DEVICE_LOST && place.why_lost.empty()) place.why_lost = fetched.message();
+    status = LossAt(place);
     if (status.ok()) {
-      status = absl::InternalError(absl::StrCat("it could not be copied from ", worker.device->info().id, ": ",
+      status = absl::InternalError(absl::StrCat("it could not be copied from ", IdOf(worker), ": ",
                                                 fetched.ok() ? "it is not there" : ToAbsl(fetched.message())));
     }
   }
   // Whoever came meanwhile is among them.
-  const Wanted wanted = std::move(worker.wanted.front());
-  worker.wanted.erase(worker.wanted.begin());
-  mutex_.Unlock();
+  Wanted wanted = std::move(backlogs_[worker].wanted.front());
+  backlogs_[worker].wanted.erase(backlogs_[worker].wanted.begin());
+  const MutexGap gap(mutex_);
   for (const Done& done : wanted.done) done(status);
-  mutex_.Lock();
+  // Nobody else may hold the buffer any more. Its end takes the lock.
+  wanted = {};
+  buffer.reset();
 }
 
 }  // namespace hotplate::core

@@ -48,7 +48,7 @@ class DeviceCopies {
   absl::Status Fetch(std::shared_ptr<const HostBuffer> buffer);
   // The end of a buffer, by whoever held it last. The memory of an absent one goes when no device can write to it.
   void Forget(std::shared_ptr<HostBuffer> buffer);
-  // The device is lost, and with it what it alone had.
+  // The device is lost, and with it what it alone had, also when it comes back.
   void Lose(const std::string& device, const std::string& why);
   // The device that has the bytes of an absent buffer; empty if none does.
   std::string DeviceOf(const HostBuffer& buffer) const;
@@ -77,7 +77,9 @@ class DeviceCopies {
     Device* device = nullptr;
     std::thread thread;
     CondVar wake;
-    // Guarded by mutex_ of the DeviceCopies.
+  };
+  // A worker's, at its place in workers_.
+  struct Backlog {
     std::vector<Upload> uploads;
     std::vector<Wanted> wanted;  // the first is being fetched
     std::vector<Forgotten> forgotten;
@@ -86,21 +88,24 @@ class DeviceCopies {
 
   // Where an array stayed.
   struct Place {
-    Worker* worker = nullptr;
+    std::size_t worker = 0;
     std::string why_lost;  // empty: it is not
   };
 
   DeviceCopies() = default;
-  void Run(Worker& worker);
+  void Run(std::size_t worker);
   // Fetches the first of the wanted, without the lock meanwhile.
-  void FetchNext(Worker& worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status LossAt(const Place& place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static Upload* Find(Worker& worker, std::uint64_t identity);
-  static Upload* Next(Worker& worker);
-  Worker& Choose(std::uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FetchNext(std::size_t worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const std::string& IdOf(std::size_t worker) const { return workers_[worker]->device->info().id; }
+  absl::Status LossAt(const Place& place) const;
+  static Upload* Find(Backlog& backlog, std::uint64_t identity);
+  static Upload* Next(Backlog& backlog);
+  // A worker's place.
+  std::size_t Choose(std::uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::vector<std::unique_ptr<Worker>> workers_;  // one for each device with memory of its own
   mutable Mutex mutex_;
+  std::vector<Backlog> backlogs_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, Place> places_ ABSL_GUARDED_BY(mutex_);  // by identity
   std::size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;

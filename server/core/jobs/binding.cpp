@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
+#include "server/core/run/outside_work.h"
 
 namespace hotplate::core {
 namespace {
@@ -27,12 +28,13 @@ std::string Names(const std::vector<ArgumentSpec>& arguments) {
 
 }  // namespace
 
-Binder::Binder(const Catalog& catalog, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices)
-    : catalog_(catalog), arrays_(arrays), devices_(devices) {}
+Binder::Binder(Catalogues catalogues, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices)
+    : catalogues_(std::move(catalogues)), arrays_(arrays), devices_(devices) {}
 
 absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request, Data data,
                                       const std::vector<std::string>& lost) const {
-  const absl::StatusOr<const KernelSpec*> spec = catalog_.Find(request.kernel);
+  absl::StatusOr<SharedSpec> spec =
+      request.work != nullptr ? request.work->spec() : catalogues_.For(who)->Find(request.kernel);
   if (!spec.ok()) return spec.status();
 
   std::vector<FieldViolation> violations;
@@ -70,6 +72,7 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
   if (absl::Status status = BindOutputs(who, request, job, violations); !status.ok()) return status;
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
   if (absl::Status status = PlanDevices(request, data, lost, job); !status.ok()) return status;
+  job.spec = *std::move(spec);
   return job;
 }
 
@@ -211,7 +214,7 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
       absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", info.id, " is lost: ", lost[i]);
       continue;
     }
-    const absl::StatusOr<MemoryPlan> plan = device.Plan(job.call);
+    const absl::StatusOr<MemoryPlan> plan = request.work != nullptr ? MemoryPlan() : device.Plan(job.call);
     if (!plan.ok()) {
       if (const absl::Status offered = device.Offers(name); offered.ok()) {
         absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", plan.status().message());

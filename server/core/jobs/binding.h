@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/base/status.h"
 #include "server/core/arrays/arrays.h"
+#include "server/core/jobs/catalogues.h"
 #include "server/core/schedule/room.h"
 #include "server/core/types.h"
 
@@ -32,6 +33,7 @@ struct BoundOutput {
 
 // Everything in the spec's order.
 struct BoundJob {
+  SharedSpec spec;  // of the call; becomes the job's
   BoundCall call;
   std::vector<BoundInput> inputs;
   std::vector<BoundOutput> outputs;
@@ -43,13 +45,15 @@ struct BoundJob {
 class Binder {
  public:
   // `devices` and the rest outlive the binder.
-  Binder(const Catalog& catalog, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices);
+  Binder(Catalogues catalogues, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices);
+
+  const Catalogues& catalogues() const { return catalogues_; }
 
   enum class Data { kRequired, kSignaturesSuffice };
   // Devices in `lost` (a text by the device's place, empty while it is healthy; nothing at all if all are) are not
   // considered.
-  // What the request's inputs hold goes to the job. Refusals carry the fields; those of INVALID_ARGUMENT all that were
-  // found. With kSignaturesSuffice a job that fits no device is bound all the same: its refusal tells, and its needs.
+  // Moves the data of the request's inputs to the job. Refusals name their fields; INVALID_ARGUMENT names every wrong
+  // field. With kSignaturesSuffice a job that fits no device is bound all the same: its refusal tells, and its needs.
   absl::StatusOr<BoundJob> Bind(const Principal& who, JobRequest& request, Data data,
                                 const std::vector<std::string>& lost) const;
 
@@ -68,7 +72,7 @@ class Binder {
   std::string HowOnTheCpu() const;
   std::string DeviceList() const;
 
-  const Catalog& catalog_;
+  const Catalogues catalogues_;
   ArrayStore& arrays_;
   const std::vector<std::unique_ptr<Device>>& devices_;
 };

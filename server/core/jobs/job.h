@@ -19,13 +19,13 @@ struct JobEvent;
 struct Session;
 struct Subscription;
 
-// What the events of a job have made of it.
+// The state of a job after its events.
 struct JobRecord {
   // PENDING, RUNNING, the end: no job has more.
   static constexpr unsigned kMaxChanges = 3;
 
   JobState state = JobState::kPending;
-  // Those below change_count never change again, so a copy of the count is enough to read them without the lock.
+  // Entries below change_count never change again, so a copy of the count is enough to read them without the lock.
   std::array<StateChange, kMaxChanges> changes;
   unsigned change_count = 0;
   SteadyTime start_time, end_time;
@@ -48,7 +48,8 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   JobId id;  // the sequence in decimal
   Principal owner;
   std::shared_ptr<Session> session;
-  BoundJob bound;           // when the job has ended, all but its kernel and parameters is gone
+  std::shared_ptr<OutsideWork> work;  // null: a kernel's job
+  BoundJob bound;           // when the job has ended, all but its parameters is gone
   std::string request_key;  // JobTable::RequestKey of its request id; empty without one
   std::uint64_t payload_hash = 0;
   std::string label;
@@ -62,7 +63,7 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   bool keeps_request = false;  // its request id is to be known for the whole retention time
   SteadyTime submit_time;
 
-  const KernelSpec& spec() const { return *bound.call.spec; }
+  const KernelSpec& spec() const { return *kernel; }
   // Guarded by the lock of Jobs, as is what follows.
   const JobRecord& record() const { return record_; }
 

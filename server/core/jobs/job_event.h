@@ -1,4 +1,4 @@
-// What happens to a job. Apply is the only way to change a job's record, and pure: it reads no clock, takes no lock and
+// The events of a job. Apply is the only way to change a job's record, and pure: it reads no clock, takes no lock and
 // tells nobody. What follows from an event (leaving the queue, telling observers, freeing buffers) belongs to the
 // caller, after it.
 //

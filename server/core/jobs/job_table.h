@@ -37,7 +37,7 @@ class JobTable {
   void Insert(const std::shared_ptr<Job>& job, std::uint64_t number);
   // Null for an id that is not there, or that `who` must not see.
   std::shared_ptr<Job> Find(const Principal& who, const std::string& id) const;
-  // What one principal's request id is known by; empty for an empty id.
+  // The key of one principal's request id; empty for an empty id.
   static std::string RequestKey(const std::string& token, const std::string& request_id);
   // Null for an empty key too.
   std::shared_ptr<Job> FindRequest(const std::string& request_key) const;

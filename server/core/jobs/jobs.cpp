@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
+#include "server/core/run/outside_work.h"
 
 namespace hotplate::core {
 namespace {
@@ -132,7 +133,8 @@ void Jobs::End(Job& job, JobEnd end, std::vector<ArrayId> owned_arrays) {
     for (const JobOutputValue& output : event.end->outputs) {
       if (output.data != nullptr) job.retained_bytes += output.data->size();
     }
-    bound = std::move(job.bound);  // its spec is only pointed to, and stays
+    if (job.work != nullptr) job.retained_bytes += job.work->kept_bytes();
+    bound = std::move(job.bound);
     job.bound.call.params = std::move(bound.call.params);
     table_.Ended(kept);
     while (std::shared_ptr<Job> old = table_.Evict(event.at)) evicted.push_back(std::move(old));
@@ -249,6 +251,7 @@ JobSnapshot Jobs::SnapshotLocked(const Job& job) const {
   snapshot.params = job.bound.call.params;
   for (const ParamSpec& param : job.spec().params()) snapshot.param_names.push_back(param.name);
   snapshot.label = job.label;
+  snapshot.work = job.work;
   snapshot.state = record.state;
   snapshot.owner = job.owner;
   snapshot.changes.assign(record.changes.begin(), record.changes.begin() + record.change_count);
@@ -384,6 +387,7 @@ void Jobs::Tell(Job& job) {
 }
 
 void Jobs::ReleaseOutputs(Job& job) {
+  if (job.work != nullptr) return;       // what it printed can be read while the job is listed
   if (!job.request_key.empty()) return;  // whoever gave a request id may come back for the result
   std::shared_ptr<const JobEnd> old;     // goes after the lock
   {

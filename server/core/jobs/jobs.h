@@ -36,7 +36,7 @@ struct JobFilter {
   std::optional<WallTime> submitted_since = std::nullopt;
 };
 
-// What becomes of the attached jobs of an observer that goes away. A job's own DisconnectPolicy comes first.
+// How to treat the attached jobs of an observer that goes away. A job's own DisconnectPolicy comes first.
 enum class OnDisconnect { kCancelAfterGrace, kCancelNow, kDetach };
 
 struct JobsOptions {
@@ -64,13 +64,13 @@ class Jobs {
   absl::StatusOr<JobId> Rejoin(Job& job, const JobRequest& request, std::shared_ptr<JobObserver> observer,
                                std::uint64_t tag);
 
-  // What becomes of a job.
+  // The steps of a job.
   void Started(Job& job, const std::string& device, SteadyTime at);
   // False: it has ended, or was asked before. Whoever has the job is to be told.
   bool RequestCancel(Job& job, std::string reason);
   // Nobody has the job any more. Tells everybody.
   void End(Job& job, JobEnd end, std::vector<ArrayId> owned_arrays = {});
-  // What whoever ends a job has to know of it.
+  // Facts needed to end a job.
   struct Standing {
     bool time_limit_reached = false, cancel_requested = false, attached = false, watched = false;
     std::string cancel_reason;
@@ -102,7 +102,7 @@ class Jobs {
   // By time. There are jobs, or observers that do not know the latest.
   bool HasWork() const;
   void TellLate();
-  // Of a job that runs: its time limit, and its progress.
+  // Checks the time limit and the progress of a running job.
   void Look(Job& job);
   // Attached jobs whose clients did not come back: to be cancelled.
   std::vector<std::shared_ptr<Job>> GraceOver();

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "server/core/run/outside_work.h"
+
 namespace hotplate::core {
 namespace {
 
@@ -55,11 +57,14 @@ std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, Bo
   job->tiny = IsTiny(bound);
   job->keeps_request = !job->request_key.empty() && !request.forget_when_delivered;
   job->promised = job->keeps_request || !request.attached || request.on_disconnect == DisconnectPolicy::kDetach;
-  if (job->promised) job->promised_bytes = MostInlineBytes(bound, inline_bytes);
+  job->work = request.work;
+  if (job->promised) {
+    job->promised_bytes = job->work != nullptr ? job->work->most_kept_bytes() : MostInlineBytes(bound, inline_bytes);
+  }
   job->bound = std::move(bound);
 
   job->priority = request.priority;
-  job->kernel = job->bound.call.spec;
+  job->kernel = std::move(job->bound.spec);
   job->needs = job->bound.needs;
   for (const DeviceNeed& need : job->needs) job->devices |= std::uint64_t{1} << need.device;
   for (const BoundOutput& output : job->bound.outputs) {

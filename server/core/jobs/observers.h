@@ -1,4 +1,4 @@
-// Who hears of which jobs. Observers are never called under a lock.
+// Tells observers of their jobs. Observers are never called under a lock.
 //
 // Each subscription remembers the next change that it has to tell. Whoever makes a change asks for it to be told; if
 // another thread is telling that subscription already, that thread finds the new change before it stops. So changes
@@ -86,7 +86,7 @@ class Observers {
   bool Tell(Job& job);
   bool TellProgress(Job& job, double fraction);
   void TellAll(const std::string& notice, std::optional<double> seconds_left);
-  // Who hears of the job, and not yet of its end.
+  // Tells the job's observers that have not heard of its end.
   void TellWatchers(const Job& job, const std::string& notice);
   // An observer has not passed on all that it was told.
   bool AnyUnsent();

@@ -33,7 +33,7 @@ void AddWords(std::vector<std::string>& words, const std::vector<std::string>& m
   }
 }
 
-// What `later` adds to a stretch that began with `stretch`.
+// Adds the reading `later` to `stretch`.
 void Merge(DeviceReading& stretch, const DeviceReading& later) {
   TakeLarger(stretch.max_watts, later.max_watts);
   TakeLarger(stretch.other_processes, later.other_processes);
@@ -187,7 +187,7 @@ DeviceConditions ConditionsBetween(absl::Span<const DeviceReading> readings, Ste
     }
     const nanoseconds away = reading.time < from ? from - reading.time : reading.time - to;
     if (away > kNear) continue;
-    // Who else was there shortly before or after may have been there meanwhile.
+    // A process seen shortly before or after may have been there meanwhile.
     TakeLarger(conditions.other_processes, reading.other_processes);
     if (away <= distance) {
       distance = away;

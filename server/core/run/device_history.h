@@ -1,4 +1,4 @@
-// What devices said of themselves lately, and what a job's receipt says from that. The sampler's thread reads each
+// The devices' recent readings, and the conditions that a receipt reports from them. The sampler's thread reads each
 // device ten times a second; a receipt is made of the readings around the kernel, so that a tiny job costs no call to
 // the driver. After a long one the lane takes a reading of its own.
 #pragma once
@@ -61,7 +61,7 @@ class DeviceHistory {
   // Reads the device and remembers. Waits while another thread reads the same one.
   DeviceMetrics Read(std::size_t index, Device& device, const Clock& clock);
 
-  // What a receipt says of a kernel that ran on the device from `from` to `to`, which is now or was a moment ago.
+  // The conditions during a kernel that ran on the device from `from` to `to`, which is now or was a moment ago.
   // Reads the device if the kernel was a long one and it is worth it; null if it must not be touched.
   DeviceConditions Conditions(std::size_t index, SteadyTime from, SteadyTime to, Device* device, const Clock& clock);
 

@@ -4,11 +4,20 @@
 #include <cassert>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace hotplate::core {
+
+absl::Status CheckNumber(const DeviceSet& set) {
+  if (set.devices.size() <= kMostDevices) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      set.devices.size(), " devices are open (", set.devices.front()->info().id, " to ", set.devices.back()->info().id,
+      "), and a daemon serves at most ", kMostDevices, "; choose some of them: --device gpu0,gpu1,..."));
+}
 
 Devices::Devices(DeviceSet set, ArrayStore& arrays, const Clock& clock)
     : set_(std::move(set)), clock_(clock), copies_(DeviceCopies::Of(set_.devices)), history_(set_.devices.size()) {
-  assert(set_.devices.size() <= 64);
+  assert(CheckNumber(set_).ok());
   if (copies_ != nullptr) arrays.Attach(copies_);
 }
 

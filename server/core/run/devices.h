@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "kernels/devices/device.h"
 #include "server/core/arrays/arrays.h"
 #include "server/core/run/device_history.h"
@@ -14,10 +15,17 @@
 
 namespace hotplate::core {
 
+// So many bits has a set of devices (QueueEntry::devices).
+inline constexpr std::size_t kMostDevices = 64;
+
+// FAILED_PRECONDITION, with the number and the limit, if one daemon cannot serve so many.
+absl::Status CheckNumber(const DeviceSet& set);
+
 // Thread-safe.
 class Devices {
  public:
-  // At most 64 devices, with unique ids. `arrays` are copied to those that have memory of their own, until Close.
+  // A set that passes CheckNumber, with unique ids. `arrays` are copied to those that have memory of their own, until
+  // Close.
   Devices(DeviceSet set, ArrayStore& arrays, const Clock& clock);
   ~Devices() { Close(); }
 

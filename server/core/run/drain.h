@@ -42,7 +42,7 @@ class Drain {
  private:
   using Time = std::chrono::steady_clock::time_point;  // by the real clock: this is about leaving in time
   Time end() const;
-  // What a daemon without jobs has for clients is still here, and they come for it.
+  // True while clients still come for results, even if no job goes on.
   bool OwesClients();
   // True if there was nothing to cut off.
   bool CutOff();

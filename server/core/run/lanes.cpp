@@ -7,72 +7,195 @@
 #include "absl/strings/str_join.h"
 #include "kernels/base/quantity.h"
 #include "server/core/run/outputs.h"
+#include "server/core/run/outside_work.h"
 #include "server/core/run/receipt.h"
 
 namespace hotplate::core {
+namespace {
 
-Lanes::Lanes(Parts parts, std::uint64_t inline_bytes) : parts_(parts), inline_bytes_(inline_bytes) {
-  for (const KernelSpec& spec : parts_.catalog.specs()) spec_hashes_.emplace(&spec, spec.Hash());
+RunResult RunOutside(Job& job, const DeviceInfo& device) {
+  OutsideEnd end = job.work->Run(device, job.control);
+  RunResult result;
+  switch (end.kind) {
+    case OutsideEnd::Kind::kCompleted:
+      result.kind = RunResult::Kind::kCompleted;
+      break;
+    case OutsideEnd::Kind::kCancelled:
+      result.kind = RunResult::Kind::kCancelled;
+      break;
+    case OutsideEnd::Kind::kFailed:
+      result.kind = RunResult::Kind::kFailed;
+  }
+  result.error = std::move(end.error);
+  result.report.kernel_ns = static_cast<std::uint64_t>(end.ran.count());
+  result.process = end.use;
+  return result;
+}
+
+unsigned LanesOf(const Device& device) { return static_cast<unsigned>(std::max(1, device.info().lanes)); }
+
+}  // namespace
+
+Lanes::Lanes(Parts parts, std::uint64_t inline_bytes, ReopenOptions reopen)
+    : parts_(parts), inline_bytes_(inline_bytes), reopen_(reopen) {
   MutexLock lock(mutex_);
-  opening_.resize(parts_.devices.count());
+  lanes_.resize(parts_.devices.count());
   for (unsigned device = 0; device < parts_.devices.count(); ++device) {
-    const int lanes = std::max(1, parts_.devices[device].info().lanes);
-    opening_[device].under_way = static_cast<unsigned>(lanes);
-    for (int i = 0; i < lanes; ++i) {
+    lanes_[device].opening = LanesOf(parts_.devices[device]);
+    for (unsigned i = 0; i < lanes_[device].opening; ++i) {
       seats_.push_back(std::make_unique<Seat>());
+      seats_.back()->first = i == 0;
       parts_.scheduler.AddSeat(device, *seats_.back());
     }
   }
   for (const std::unique_ptr<Seat>& seat : seats_) {
     seat->thread = std::thread([this, &one = *seat] { RunThread(one); });
   }
-  const auto under_way = [&] {
+  const auto opening = [&] {
     mutex_.AssertHeld();
-    return std::any_of(opening_.begin(), opening_.end(), [](const Opening& one) { return one.under_way > 0; });
+    return std::any_of(lanes_.begin(), lanes_.end(), [](const DeviceLanes& one) { return one.settled == 0; });
   };
-  while (under_way()) opened_.Wait(mutex_);
+  while (opening()) changed_.Wait(mutex_);
 }
 
 Lanes::~Lanes() {
+  {
+    MutexLock lock(mutex_);
+    stopping_ = true;
+    changed_.NotifyAll();
+  }
   parts_.scheduler.Stop();
   for (const std::unique_ptr<Seat>& seat : seats_) seat->thread.join();
 }
 
 void Lanes::RunThread(Seat& seat) {
-  Device& device = parts_.devices[seat.device()];
+  for (unsigned round = 1; round != 0; round = NextRound(seat, round)) {
+    if (!OpenLane(seat, round)) continue;
+    for (Scheduler::Begun begun = parts_.scheduler.Take(seat); begun.entry != nullptr;
+         begun = parts_.scheduler.Take(seat)) {
+      Run(begun);
+    }
+    CloseLane(seat);
+  }
+}
+
+bool Lanes::OpenLane(Seat& seat, unsigned round) {
+  const unsigned index = seat.device();
+  Device& device = parts_.devices[index];
   absl::StatusOr<std::unique_ptr<Lane>> lane = device.OpenLane();
   if (lane.ok()) {
     seat.lane = *std::move(lane);
     seat.runner = std::make_unique<TaskRunner>(parts_.arrays, parts_.clock, device.info());
   }
-  Opened(seat, lane.status());
-  if (seat.lane == nullptr) return;
-  for (Scheduler::Begun begun = parts_.scheduler.Take(seat); begun.entry != nullptr;
-       begun = parts_.scheduler.Take(seat)) {
-    Run(begun);
-  }
-  seat.runner.reset();
-  seat.lane.reset();
-}
-
-void Lanes::Opened(Seat& seat, const absl::Status& status) {
-  const unsigned device = seat.device();
-  if (!status.ok()) {
-    parts_.log(LogLevel::kWarning,
-               absl::StrCat("a lane of ", parts_.devices[device].info().id, " did not open: ", status.message()));
-  }
-  bool none_open = false;
+  bool last = false, often = false;
   {
     MutexLock lock(mutex_);
-    Opening& opening = opening_[device];
-    if (status.ok()) ++opening.open;
-    none_open = opening.under_way == 1 && opening.open == 0;
+    if (lane.ok()) ++lanes_[index].open;
+    last = --lanes_[index].opening == 0;
+    often = lanes_[index].tries > 1;
   }
-  // Before the lanes are said to be open.
-  if (none_open) Lose(device, absl::StrCat("none of its lanes opened: ", status.message()));
+  if (!lane.ok()) {
+    // At later tries, which may go on for days, this is told as the reason why the device stays lost.
+    parts_.log(often ? LogLevel::kDebug : LogLevel::kWarning,
+               absl::StrCat("a lane of ", device.info().id, " did not open: ", lane.status().message()));
+  }
+  if (last) Settle(index, round, lane.status());
   MutexLock lock(mutex_);
-  --opening_[device].under_way;
-  opened_.NotifyAll();
+  while (!stopping_ && lanes_[index].settled < round) changed_.Wait(mutex_);  // the next one may have begun meanwhile
+  return seat.lane != nullptr;
+}
+
+void Lanes::CloseLane(Seat& seat) {
+  seat.runner.reset();
+  seat.lane.reset();
+  MutexLock lock(mutex_);
+  --lanes_[seat.device()].open;
+  changed_.NotifyAll();
+}
+
+void Lanes::Settle(unsigned index, unsigned round, const absl::Status& status) {
+  const Device& device = parts_.devices[index];
+  unsigned open = 0;
+  {
+    MutexLock lock(mutex_);
+    open = lanes_[index].open;
+  }
+  // Before the lanes' threads go on.
+  if (open == 0) {
+    const std::string why = absl::StrCat("none of its lanes opened: ", status.message());
+    if (round == 1) {
+      Lose(index, why);
+    } else {
+      TellStillLost(index, why, /*hopeless=*/false);
+    }
+  } else if (round > 1) {
+    parts_.scheduler.Regain(index, device.FreeBytes());
+    const std::string back = absl::StrCat("device ", device.info().id, " is back and takes jobs again, on ", open,
+                                          " of ", LanesOf(device), " lanes");
+    parts_.log(LogLevel::kInfo, back);
+    parts_.jobs.Announce(back, std::nullopt);
+  }
+  MutexLock lock(mutex_);
+  lanes_[index].settled = round;
+  if (open > 0) lanes_[index].ready_since = std::chrono::steady_clock::now();
+  changed_.NotifyAll();
+}
+
+unsigned Lanes::NextRound(const Seat& seat, unsigned round) {
+  if (seat.first) return Reopen(seat.device());
+  MutexLock lock(mutex_);
+  const DeviceLanes& lanes = lanes_[seat.device()];
+  while (!stopping_ && lanes.round == round) changed_.Wait(mutex_);
+  return stopping_ ? 0 : lanes.round;
+}
+
+unsigned Lanes::Reopen(unsigned index) {
+  MutexLock lock(mutex_);
+  DeviceLanes& lanes = lanes_[index];
+  // Its other lanes may still run something, and are all well if only this thread's did not open.
+  while (!stopping_ && lanes.open > 0) changed_.Wait(mutex_);
+  if (lanes.ready_since && std::chrono::steady_clock::now() - *lanes.ready_since > reopen_.longest_pause) {
+    lanes.tries = 0;
+  }
+  lanes.ready_since.reset();
+  if (!stopping_) {
+    lock.Unlock();
+    LoseRest(index);
+    lock.Lock();
+  }
+  while (!stopping_) {
+    const auto until = std::chrono::steady_clock::now() + PauseBefore(lanes.tries++, reopen_);
+    while (!stopping_ && changed_.WaitUntil(mutex_, until)) {
+    }
+    if (stopping_) break;
+    lock.Unlock();
+    const absl::Status status = parts_.devices[index].Reopen();
+    const bool hopeless = !status.ok() && !absl::IsUnavailable(status);
+    if (!status.ok()) TellStillLost(index, std::string(status.message()), hopeless);
+    lock.Lock();
+    while (hopeless && !stopping_) changed_.Wait(mutex_);
+    if (stopping_ || !status.ok()) continue;
+    lanes.opening = LanesOf(parts_.devices[index]);
+    ++lanes.round;
+    changed_.NotifyAll();
+    return lanes.round;
+  }
+  return 0;
+}
+
+void Lanes::TellStillLost(unsigned device, const std::string& why, bool hopeless) {
+  const std::string& id = parts_.devices[device].info().id;
+  const bool news = parts_.scheduler.StillLost(
+      device, absl::StrCat(hopeless ? "it cannot be reopened: " : "it was not reopened, and is tried again: ", why));
+  if (hopeless) {
+    const std::string stays = absl::StrCat("device ", id, " stays away: it cannot be reopened: ", why);
+    parts_.log(LogLevel::kError, stays);
+    parts_.jobs.Announce(stays, std::nullopt);
+  } else {
+    // Each try may say the same, for days.
+    parts_.log(news ? LogLevel::kWarning : LogLevel::kDebug,
+               absl::StrCat("device ", id, " was not reopened, and is tried again: ", why));
+  }
 }
 
 void Lanes::Run(const Scheduler::Begun& begun) {
@@ -80,8 +203,10 @@ void Lanes::Run(const Scheduler::Begun& begun) {
   Job& job = static_cast<Job&>(*begun.entry);
   const std::shared_ptr<Job> kept = job.shared_from_this();
   parts_.jobs.Started(job, parts_.devices[seat.device()].info().id, begun.time);
-  RunResult result = seat.runner->Run(job, spec_hashes_.at(job.kernel), *job.NeedOf(seat.device()),
-                                      [&](const Task& task) { return seat.lane->Run(task, job.control); });
+  RunResult result = job.work != nullptr
+                         ? RunOutside(job, parts_.devices[seat.device()].info())
+                         : seat.runner->Run(job, job.spec().Hash(), *job.NeedOf(seat.device()),
+                                            [&](const Task& task) { return seat.lane->Run(task, job.control); });
   Finish(seat, job, begun, std::move(result));
 }
 
@@ -139,21 +264,33 @@ void Lanes::Lose(std::size_t device, const std::string& why) {
 
 std::string Lanes::MarkLost(unsigned device, const std::string& why, std::vector<QueueEntry*>& stranded) {
   std::string reason = absl::StrCat(why, " (since ", UtcText(parts_.clock.WallNow()), ")");
+  const std::string& id = parts_.devices[device].info().id;
+  // Before the scheduler is told: from then on it may come back at any time, and have arrays that are not lost.
+  const std::vector<ArraySnapshot> gone = parts_.arrays.LoseDevice(id, reason);
   std::optional<std::vector<QueueEntry*>> entries = parts_.scheduler.Lose(device, reason);
+  if (entries) {
+    const std::string lost = absl::StrCat("device ", id, " is lost and takes no jobs until it is back: ", reason);
+    parts_.log(LogLevel::kError, lost);
+    parts_.jobs.Announce(lost, std::nullopt);
+  }
+  NameLost(id, gone);
   if (!entries) return "";
   stranded = *std::move(entries);
-  parts_.log(LogLevel::kError,
-             absl::StrCat("device ", parts_.devices[device].info().id, " is lost and takes no more jobs: ", reason));
-  LoseArrays(device, reason);
   return reason;
 }
 
-void Lanes::LoseArrays(unsigned device, const std::string& reason) {
+void Lanes::LoseRest(unsigned device) {
+  const std::vector<std::string> reasons = parts_.scheduler.LostDevices();
+  if (reasons.empty() || reasons[device].empty()) return;
   const std::string& id = parts_.devices[device].info().id;
+  NameLost(id, parts_.arrays.LoseDevice(id, reasons[device]));
+}
+
+void Lanes::NameLost(const std::string& device, const std::vector<ArraySnapshot>& gone) {
+  if (gone.empty()) return;
   std::vector<std::string> names;
-  for (const ArraySnapshot& array : parts_.arrays.LoseDevice(id, reason)) names.push_back(array.label());
-  if (names.empty()) return;
-  parts_.log(LogLevel::kError, absl::StrCat("lost with device ", id, ", which had their only copy: ",
+  for (const ArraySnapshot& array : gone) names.push_back(array.label());
+  parts_.log(LogLevel::kError, absl::StrCat("lost with device ", device, ", which had their only copy: ",
                                             names.size() == 1 ? "array " : "arrays ", absl::StrJoin(names, ", ")));
 }
 

@@ -15,7 +15,7 @@ absl::Status MakeArrays(Job& job, const Jobs::Standing& standing, bool all, bool
     BoundOutput& wanted = job.bound.outputs[i];
     if (outputs[i].data == nullptr) continue;  // it is in a file
     if (!wanted.keep && !all) continue;
-    // What belongs to no session goes with the job: nobody else would free it.
+    // An array of no session is freed with the job: nobody else would free it.
     const bool goes_with_job = !wanted.lease && (session_ended || (!wanted.keep && !standing.attached));
     Principal owner = job.owner;
     if (goes_with_job) owner.session = SessionId();

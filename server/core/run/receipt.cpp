@@ -27,6 +27,7 @@ JobReceipt MakeReceipt(const Job& job, const DeviceNeed& need, const DeviceInfo&
   receipt.queue = start_time - job.submit_time;
   receipt.total = end_time - job.submit_time;
   receipt.load = result.load;
+  receipt.store = result.store;
   receipt.host_to_device = Duration(result.report.host_to_device_ns);
   receipt.compile = Duration(result.report.compile_ns);
   receipt.kernel = Duration(result.report.kernel_ns);
@@ -41,6 +42,7 @@ JobReceipt MakeReceipt(const Job& job, const DeviceNeed& need, const DeviceInfo&
   receipt.precision = call.precision;
   receipt.deterministic = call.deterministic;
   receipt.seed = SeedOf(call);
+  receipt.process = result.process;
   return receipt;
 }
 

@@ -134,7 +134,7 @@ RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNe
     const SteadyTime start = clock_.Now();
     if (result.error.ok() && HasFiles(job)) {
       result.error = WriteFiles(job, result.outputs);
-      result.load = result.load.value_or(nanoseconds::zero()) + (clock_.Now() - start);
+      result.store = clock_.Now() - start;
     }
     if (!result.error.ok()) {
       result.kind = absl::IsCancelled(result.error) ? RunResult::Kind::kCancelled : RunResult::Kind::kFailed;

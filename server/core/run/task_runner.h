@@ -17,8 +17,9 @@ struct RunResult {
   absl::Status error;                   // unless kCompleted or kCancelled
   Report report;                        // as far as it got
   std::vector<JobOutputValue> outputs;  // with data, not yet arrays; kCompleted only
-  // Reading inputs that came by path or lay on another device, and writing outputs that go by path.
-  std::optional<nanoseconds> load;
+  std::optional<nanoseconds> load;      // reading inputs that came by path or lay on another device
+  std::optional<nanoseconds> store;     // writing outputs that go by path, also where that failed
+  std::optional<ProcessUse> process;    // of work outside
 };
 
 class TaskRunner {
@@ -37,7 +38,7 @@ class TaskRunner {
   void Describe(const Job& job);
   // Writes the outputs that go to files, all of them before the first takes its place. CANCELLED as for Gather.
   absl::Status WriteFiles(Job& job, std::vector<JobOutputValue>& outputs);
-  // What came out of less than was planned, in memory of its own size.
+  // Copies an output that is smaller than planned to memory of its own size.
   absl::Status CutToSize(const Job& job, std::size_t output, JobOutputValue& value);
 
   ArrayStore& arrays_;

@@ -1,5 +1,5 @@
-// What happens by time, on a thread of its own: changes that are not told yet, progress, time limits, clients that did
-// not come back, memory that became free, and what has expired.
+// Timed work, on a thread of its own: pending notifications, progress, time limits, clients that did not come back,
+// freed memory, and expiry.
 #pragma once
 
 #include <functional>

@@ -33,9 +33,9 @@ struct Outlook {
   std::uint64_t bytes_held = 0, bytes_of_arrays = 0;
 };
 
-// Who has a part of a device's memory, and who waits for it before a new entry would. They are taken in the order in
-// which they began and in that of the queue: which of two ends first, and what fair share will make of those that
-// wait, nobody knows.
+// Entries that occupy a device's memory, and entries that wait for it ahead of a new one. The first are assumed to end
+// in the order in which they began, and the others to run in the queue's order: nobody knows which of two ends first,
+// nor how fair share will reorder the queue.
 struct DeviceLine {
   struct Turn {
     SeenEntry who;
@@ -47,7 +47,7 @@ struct DeviceLine {
   std::vector<Turn> running, waiting;
 };
 
-// What an entry takes of the device's memory, and keeps of it afterwards.
+// The device memory that an entry takes while it runs, and keeps afterwards.
 Occupant OccupantOf(const QueueEntry& entry, unsigned device, bool host_memory);
 // Without a look at others; with When::kLater, LookAhead tells the rest. `abandoned` bytes count as free.
 Outlook OutlookNow(const Room& room, const DeviceNeed& need, std::uint64_t abandoned);

@@ -19,7 +19,7 @@
 
 namespace hotplate::core {
 
-// What is queued embeds this. The queue owns nothing; an entry must leave it before it goes.
+// Embedded in queued objects. The queue owns nothing; an entry must leave it before it goes.
 struct QueueEntry {
   // Set before Push, unchanged while queued.
   int priority = 0;
@@ -27,8 +27,8 @@ struct QueueEntry {
   std::uint64_t share = 0;     // whom it is counted against
   std::uint64_t devices = 0;   // bit i: may run on device i; at least one
 
-  // For the scheduler, unchanged until the entry has run.
-  const KernelSpec* kernel = nullptr;
+  // For the scheduler, unchanged until the entry has run; the kernel for good.
+  SharedSpec kernel;
   absl::Span<const DeviceNeed> needs;  // of the devices that it may run on
   std::uint64_t kept_bytes = 0;        // of the host's memory, by its outputs, when it has run
   const DeviceNeed* NeedOf(unsigned device) const {

@@ -26,17 +26,17 @@ struct Room {
   static constexpr std::uint64_t kNegligibleBytes = 1 << 20;
 };
 
-// What a job takes of one device that it may run on.
+// The memory that a job needs on one device that it may run on.
 struct DeviceNeed {
   unsigned device = 0;  // its place in the DeviceSet
   std::uint64_t scratch_bytes = 0;
   std::uint64_t peak_bytes = 0;  // inputs, outputs and scratch
-  // Of peak, what has to be free before the job begins. Copies of its inputs that the device may have are in it: they
-  // count as free there (Device::FreeBytes) as long as no job uses them, and may be gone until then.
+  // The part of peak that must be free before the job begins. It includes copies of inputs that the device may have:
+  // they count as free there (Device::FreeBytes) while no job uses them, and may be gone by then.
   std::uint64_t extra_bytes = 0;
 };
 
-// What a job takes of a room while it runs, and keeps of it afterwards.
+// The memory that a job takes of a room while it runs, and keeps afterwards.
 struct Occupant {
   std::uint64_t bytes = 0, kept_bytes = 0;
 };

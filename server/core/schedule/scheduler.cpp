@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status.h"
@@ -51,7 +52,7 @@ absl::Status Scheduler::Admit(QueueEntry& entry) {
   for (const std::unique_ptr<DeviceState>& device : devices_) {
     if (device->lost.empty() || (entry.devices >> device->index & 1) == 0) continue;
     entry.devices &= ~(std::uint64_t{1} << device->index);
-    lost = absl::StrCat("device ", device->id, " is lost: ", device->lost);
+    lost = absl::StrCat("device ", device->id, " is lost: ", WhyLost(*device));
   }
   if (entry.devices == 0) return Refused(absl::StatusCode::kFailedPrecondition, {{"device", lost}});
   ++admitted_;
@@ -92,7 +93,7 @@ Scheduler::Seat* Scheduler::BorrowedFor(const QueueEntry& entry) {
   DeviceState* const device = LeastBusy(entry.devices);
   if (device == nullptr || !device->any_thread || !Fits(*device, entry)) return nullptr;
   // A kernel's first run here may load a library or start threads.
-  const auto warm = device->warm.find(entry.kernel);
+  const auto warm = device->warm.find(entry.kernel->number());
   if (warm == device->warm.end() || !warm->second) return nullptr;
 
   queue_.Pop(device->index, /*hold=*/false, [](const QueueEntry&) { return true; });  // the only one, and it fits
@@ -102,6 +103,10 @@ Scheduler::Seat* Scheduler::BorrowedFor(const QueueEntry& entry) {
   ++ran_borrowed_;
   ++borrowed_;
   return seat;
+}
+
+std::string Scheduler::WhyLost(const DeviceState& device) {
+  return device.still_lost.empty() ? device.lost : absl::StrCat(device.lost, "; ", device.still_lost);
 }
 
 bool Scheduler::Fits(const DeviceState& device, const QueueEntry& entry) {
@@ -121,7 +126,8 @@ Scheduler::Begun Scheduler::Begin(Seat& seat, QueueEntry& entry) {
   if (device.running > 1) {
     for (Seat* const other : device.seats) other->shared_ = other->shared_ || other->current_ != nullptr;
   }
-  const bool cold = device.warm.try_emplace(entry.kernel, false).second;
+  if (device.warm.size() >= kMostWarm && !device.warm.contains(entry.kernel->number())) device.warm.clear();
+  const bool cold = device.warm.try_emplace(entry.kernel->number(), false).second;
   return {&entry, &seat, seat.since_, cold};
 }
 
@@ -159,7 +165,8 @@ bool Scheduler::Finished(Seat& seat, bool completed) {
   device.room.GiveBack(entry.NeedOf(device.index)->extra_bytes);
   device.busy += now - seat.since_;
   queue_.Finished(entry.share);
-  if (completed && !seat.borrowed_) device.warm[entry.kernel] = true;  // only warm kernels run on borrowed seats
+  if (completed && !seat.borrowed_)
+    device.warm[entry.kernel->number()] = true;  // only warm kernels run on borrowed seats
   const bool borrowed = std::exchange(seat.borrowed_, false);
   if (borrowed) {
     --borrowed_;
@@ -218,11 +225,26 @@ std::optional<std::vector<QueueEntry*>> Scheduler::Lose(unsigned index, const st
   return stranded;
 }
 
+bool Scheduler::StillLost(unsigned index, const std::string& why) {
+  MutexLock lock(mutex_);
+  return std::exchange(devices_[index]->still_lost, why) != why;
+}
+
+void Scheduler::Regain(unsigned index, std::uint64_t free_bytes) {
+  MutexLock lock(mutex_);
+  DeviceState& device = *devices_[index];
+  device.lost.clear();
+  device.still_lost.clear();
+  device.warm.clear();
+  device.room.free_bytes = free_bytes;
+  any_lost_.store(std::any_of(devices_.begin(), devices_.end(), [](const auto& one) { return !one->lost.empty(); }));
+}
+
 std::vector<std::string> Scheduler::LostDevices() const {
   if (!any_lost_.load()) return {};
   std::vector<std::string> lost;
   MutexLock lock(mutex_);
-  for (const std::unique_ptr<DeviceState>& device : devices_) lost.push_back(device->lost);
+  for (const std::unique_ptr<DeviceState>& device : devices_) lost.push_back(WhyLost(*device));
   return lost;
 }
 
@@ -282,7 +304,7 @@ std::vector<DeviceStatus> Scheduler::devices() const {
     one.id = device->id;
     one.running = device->running;
     one.idle_lanes = static_cast<std::uint32_t>(device->idle.size());
-    one.lost = device->lost;
+    one.lost = WhyLost(*device);
     one.occupied = device->occupied;
     if (device->running > 0) one.occupied += std::max(now - device->occupied_since, nanoseconds::zero());
     if (device->busy_history.empty() || now <= device->busy_history.front().first) continue;

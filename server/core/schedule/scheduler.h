@@ -1,5 +1,5 @@
-// Who runs next, and where. It knows what waits (the queue), how much memory each device has left (its room), and which
-// lanes have nothing to do; it runs nothing and knows no jobs, only entries with needs. The life of an entry:
+// Decides what runs next, and where. It knows what waits (the queue), how much memory each device has left (its room),
+// and which lanes have nothing to do; it runs nothing and knows no jobs, only entries with needs. The life of an entry:
 //   1. Admit keeps a place in the queue for it, or says why not; Withdraw gives the place back.
 //   2. Push queues it and calls an idle lane; or hands it to the caller with a lane's seat, if it may run at once.
 //   3. Take, which a lane's thread waits in, returns it when the device has room: it runs from now on.
@@ -59,6 +59,8 @@ class Scheduler {
   struct DeviceState;
 
  public:
+  static constexpr std::size_t kMostWarm = 4096;
+
   // A lane's place here, which whoever runs the lane keeps alive. Its members are the scheduler's.
   class Seat {
    public:
@@ -110,9 +112,14 @@ class Scheduler {
   // The device takes no more entries. Returns those that cannot run anywhere else: they have left the queue. Nothing if
   // it was lost before.
   std::optional<std::vector<QueueEntry*>> Lose(unsigned device, const std::string& why);
+  // Why a lost device was not reopened, told with the reason of its loss. False if that is no news.
+  bool StillLost(unsigned device, const std::string& why);
+  // The lost device takes entries again, those that come from now on and those that wait for any of several devices.
+  // Its kernels are cold. No thread of its seats may be in Take.
+  void Regain(unsigned device, std::uint64_t free_bytes);
   // By device, empty while it is healthy; nothing at all if all are.
   std::vector<std::string> LostDevices() const;
-  // What devices have free now; with `record_busy` also how busy they were. Entries that found no room are tried again.
+  // Notes the devices' free memory; with `record_busy` also how busy they were. Tries entries again that had no room.
   void Sample(const std::vector<std::uint64_t>& free_bytes, bool record_busy);
   // No more entries are taken; every thread leaves Take.
   void Stop();
@@ -138,15 +145,18 @@ class Scheduler {
     std::vector<Seat*> seats;
     std::vector<Seat*> idle;  // the last to become so is the first to be called: its caches are warm
     std::uint32_t running = 0;
-    std::string lost;
-    std::unordered_map<const KernelSpec*, bool> warm;  // kernels that began here; true: and one run COMPLETED
-    nanoseconds busy{};                                // of all lanes, runs that are over
+    std::string lost, still_lost;  // why; and why it was not reopened
+    // Kernels that began here, by KernelSpec::number; true: and one run COMPLETED. At most kMostWarm, since specs come
+    // and go: when there are more, all are cold once more.
+    std::unordered_map<std::uint64_t, bool> warm;
+    nanoseconds busy{};  // of all lanes, runs that are over
     std::deque<std::pair<SteadyTime, nanoseconds>> busy_history;
     nanoseconds occupied{};     // by at least one job, but for the time since...
     SteadyTime occupied_since;  // ... this, while there is one
   };
 
   static bool Fits(const DeviceState& device, const QueueEntry& entry);
+  static std::string WhyLost(const DeviceState& device);  // empty if it is not
   Begun Begin(Seat& seat, QueueEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Seat* BorrowedFor(const QueueEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // One idle lane of the device, if any, is to look at the queue. Returned if it sleeps: wake it, best without the
@@ -167,7 +177,7 @@ class Scheduler {
   std::uint32_t borrowed_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t ran_borrowed_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::atomic<bool> any_lost_{false};  // set under mutex_
+  std::atomic<bool> any_lost_{false};  // changed under mutex_
 };
 
 }  // namespace hotplate::core

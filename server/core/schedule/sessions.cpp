@@ -11,7 +11,7 @@
 namespace hotplate::core {
 namespace {
 
-// Of a session's id: whoever knows all of it can act as that session, and more people may read the log.
+// The digits of a session's id to show: the full id lets its reader act as that session, and others read the log.
 constexpr std::size_t kShownDigits = 8;
 
 std::string ShownPart(const SessionId& session) { return session.value().substr(0, kShownDigits); }

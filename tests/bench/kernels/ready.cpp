@@ -12,7 +12,7 @@ namespace hotplate::bench {
 using conformance::Plain;
 
 absl::StatusOr<std::unique_ptr<Ready>> Ready::Make(const Row& row, const Device& device) {
-  const absl::StatusOr<const KernelSpec*> spec = BuiltinCatalog().Find(row.kernel);
+  const absl::StatusOr<SharedSpec> spec = BuiltinCatalog().Find(row.kernel);
   if (!spec.ok()) return spec.status();
   std::map<std::string, conformance::TestArray> arrays = row.inputs();
   for (const auto& [name, other] : row.same_as) arrays.emplace(name, arrays.at(other));

@@ -31,6 +31,8 @@ struct FakeScript {
   int fail_code = 1;
   // Kernels that break the device's context for good, with this error.
   std::map<std::string, int> breaking_kernels;
+  // A device whose broken context nobody holds any more gets another one, that works.
+  bool heals = false;
   // Kernels that end no sooner than another has broken a context.
   std::set<std::string> waiting_kernels;
   // Kernels whose host side runs out of memory, with work in flight.

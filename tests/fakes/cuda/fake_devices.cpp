@@ -78,7 +78,10 @@ int FakeDriver::ReleaseContext(int device) {
   if (const int error = Call("cuDevicePrimaryCtxRelease_v2")) return error;
   const std::lock_guard lock(mutex_);
   if (contexts_[device].retained <= 0) misuse_.emplace_back("a context is released too often");
-  --contexts_[device].retained;
+  if (--contexts_[device].retained == 0 && script_.heals && contexts_[device].broken != 0) {
+    ForgetMemory([&](const CUmemPoolHandle_st* pool) { return pool->device == device; });
+    contexts_[device].broken = 0;
+  }
   return 0;
 }
 

@@ -66,7 +66,7 @@ struct CUstream_st {
 namespace hotplate {
 
 inline constexpr int kInvalidValue = 1, kNotInitialised = 3, kInvalidContext = 201, kInvalidHandle = 400;
-inline constexpr int kMostDevices = 16;
+inline constexpr int kMostDevices = 80;
 
 class FakeDriver : public FakeCuda {
  public:

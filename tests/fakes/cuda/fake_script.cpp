@@ -123,6 +123,7 @@ FakeScript FakeDriver::Parsed(const std::string& text) {
     if (key == "compute_mode") script.compute_mode = std::atoi(value.c_str());
     if (key == "compute_major") script.compute_major = std::atoi(value.c_str());
     if (key == "taken") script.taken = true;
+    if (key == "heals") script.heals = true;
     if (key == "no_code") script.no_code = true;
     if (key == "memory_bytes") script.memory_bytes = std::strtoull(value.c_str(), nullptr, 10);
     if (key == "others_bytes") script.others_bytes = std::strtoull(value.c_str(), nullptr, 10);

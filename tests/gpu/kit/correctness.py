@@ -331,7 +331,7 @@ def end_to_end(kit):
         with kit.check("refusal of bad input"):
             # One that needs nothing to be given with it.
             kernel = next(one["name"] for one in kit.place.kernels if one["name"] in kit.runnable() and not one["inputs"]
-                          and all("defaultValue" in param for param in one["params"]))
+                          and all("defaultValue" in param or param["defaultText"] for param in one["params"]))
             code, _, err = daemon.run("run", kernel, "--device", "gpu77")
             if code not in (2, 4, 5) or "gpu77" not in err:
                 raise Failed(f"--device gpu77: exit {code}: {err.strip()}")

@@ -137,6 +137,7 @@ TEST_F(CommandTest, KernelsAndDescribeNeedNoDaemon) {
   EXPECT_EQ(page.exit, 0);
   EXPECT_THAT(page.out, AllOf(StartsWith("selu   "), HasSubstr("inputs"), HasSubstr("--alpha"), HasSubstr("1.67"),
                               HasSubstr("example")));
+  EXPECT_THAT(Hotplate({"describe", "random"}).out, AllOf(HasSubstr("default: a fresh one"), Not(HasSubstr(" -1"))));
   const Ran unknown = Hotplate({"describe", "mandlebrot"});
   EXPECT_EQ(unknown.exit, kExitInvalid);
   EXPECT_THAT(unknown.err, HasSubstr("✗ refused: no kernel \"mandlebrot\". Nearest: mandelbrot"));
@@ -175,6 +176,7 @@ TEST_F(CommandTest, UsageErrors) {
                                              {"show"},
                                              {"watch", "1", "2"},
                                              {"jobs", "--limit", "0"},
+                                             {"jobs", "--since", "0s"},
                                              {"up"},
                                              {"up", "--local", "--name", "../x"},
                                              {"up", "--local", "--", "--name", "x"},

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "client/cli/catalogue/catalogue.h"
 #include "client/cli/terminal/format.h"
 
 namespace hotplate::cli {
@@ -35,6 +36,19 @@ TEST(JobTable, CutsLabelsAndSessionsBeforeKernels) {
     EXPECT_NE(table.find("mandelbrot"), std::string::npos) << table;
     EXPECT_EQ(table.find("a4f2dfb1"), std::string::npos) << table;
     EXPECT_NE(JobTable({job}, {.width = 86}).find(" a4f2dfb1\n"), std::string::npos);
+  }
+}
+
+TEST(JobTable, NamesEachKernelOfTheCatalogueInFull) {
+  for (const v1::KernelSpec& kernel : EmbeddedKernels()) {
+    v1::Job job;
+    job.set_id("1700");
+    job.set_kernel(kernel.name());
+    job.set_state(v1::CANCELLED);
+    job.set_label("a label that is quite long, as labels go");
+    job.set_session("a4f2dfb1-0000");
+    for (const int width : {60, 80})
+      EXPECT_NE(JobTable({job}, {.width = width}).find(kernel.name() + " "), std::string::npos) << width;
   }
 }
 

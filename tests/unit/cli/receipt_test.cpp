@@ -56,6 +56,7 @@ TEST(ReceiptTest, EveryFigureStandsInItsRow) {
   receipt.set_compile_ns(40'000'000);
   receipt.set_kernel_ns(500'000'000);
   receipt.set_device_to_host_ns(6'000'000);
+  receipt.set_store_ns(9'000'000);
   receipt.set_total_ns(700'000'000);
   receipt.set_flop(4e12);
   receipt.set_bytes_moved(200'000'000'000);
@@ -71,13 +72,14 @@ TEST(ReceiptTest, EveryFigureStandsInItsRow) {
             "job 7  matmul on gpu0 (H200)\n"
             "  queue       1 µs\n"
             "  upload    100 ms  300.0 MB · 3.0 GB/s\n"
-            "  load      2.0 ms  files by path, arrays from another device\n"
+            "  load      2.0 ms  inputs by path or from another device\n"
             "  h→d       3.0 ms\n"
             "  compile    40 ms  cache miss\n"
             "  kernel    500 ms  8.0 TFLOP/s · 400.0 GB/s · cold\n"
             "  d→h       6.0 ms\n"
+            "  store     9.0 ms  outputs by path\n"
             "  download   20 ms  100.0 MB · 5.0 GB/s\n"
-            "  other     229 ms  149 ms between steps on the daemon · 80 ms in calls to it and back\n"
+            "  other     220 ms  140 ms between steps on the daemon · 80 ms in calls to it and back\n"
             "  total     700 ms  on the daemon, 900 ms seen from here\n"
             "  energy not measurable here\n");
   // What did not happen has no row, and a job that did not end well no rates.
@@ -85,6 +87,7 @@ TEST(ReceiptTest, EveryFigureStandsInItsRow) {
   receipt.clear_host_to_device_ns();
   receipt.clear_compile_ns();
   receipt.clear_device_to_host_ns();
+  receipt.clear_store_ns();
   EXPECT_EQ(ReceiptText(receipt, v1::FAILED),
             "job 7  matmul on gpu0 (H200)\n"
             "  queue     1 µs\n"

@@ -261,9 +261,12 @@ TEST_F(DaemonTest, TheSameRequestIdWithLargeInputsFindsItsJob) {
   const auto run = [&] { return client_->Run("selu", {{"x", View(x, {1'000'000})}}, options); };
   auto first = run();
   ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->timings.bytes_up, 4'000'000u);
+  options.on_upload = [](std::uint64_t, std::uint64_t) { ADD_FAILURE() << "inputs of a known job go up again"; };
   const auto again = run();
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(first->job_id, again->job_id) << "the job ran once";
+  EXPECT_EQ(again->timings.bytes_up, 0u);
   EXPECT_EQ(again->Output<float>("y")[999'999], 1.05f);
   x[999'999] = 2;
   EXPECT_EQ(run().status().code(), absl::StatusCode::kAlreadyExists) << "one other element";

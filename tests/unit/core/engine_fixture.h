@@ -31,6 +31,7 @@ class EngineTest : public ::testing::Test {
   std::map<std::string, KernelBody> bodies_{
       {"copy", CopyBody}, {"other", CopyBody}, {"loop", CopyBody}, {"two", CopyBody}};
   std::vector<std::unique_ptr<FakeDevice>> devices_;
+  Catalogues catalogues_{FakeCatalog()};
 
   ~EngineTest() override {
     // Whatever a test left waiting may go on, or the engine's end would wait for it.
@@ -53,12 +54,13 @@ class EngineTest : public ::testing::Test {
       fakes_.push_back(device.get());
       set.devices.push_back(std::move(device));
     }
-    options_.log = [this](LogLevel, const std::string& text) {
+    options_.log = [this](LogLevel level, const std::string& text) {
       std::scoped_lock lock(log_mutex_);
       log_.push_back(text);
+      if (level >= LogLevel::kWarning) warnings_.push_back(text);
     };
     options_.log_level = LogLevel::kDebug;
-    engine_ = std::make_unique<Engine>(options_, FakeCatalog(), std::move(set), *store_, clock_);
+    engine_ = std::make_unique<Engine>(options_, catalogues_, std::move(set), *store_, clock_);
   }
 
   // A kernel that waits at the gate, whatever happens to its job.
@@ -90,13 +92,17 @@ class EngineTest : public ::testing::Test {
     std::scoped_lock lock(log_mutex_);
     return log_;
   }
+  std::vector<std::string> warnings() {
+    std::scoped_lock lock(log_mutex_);
+    return warnings_;
+  }
 
   FakeClock clock_;
   Gate gate_;
   std::vector<FakeDevice*> fakes_;
   std::shared_ptr<Recorder> recorder_ = std::make_shared<Recorder>();
   std::mutex log_mutex_;
-  std::vector<std::string> log_;
+  std::vector<std::string> log_, warnings_;  // warnings: and what is worse
   std::unique_ptr<ArrayStore> store_;
   std::unique_ptr<Engine> engine_;
 };

@@ -303,6 +303,8 @@ TEST_F(EngineRefusalsTest, ARequestIdMakesARetrySafe) {
   request.payload_hash = 17;
   const JobId id = Submit(request, 1);
   ASSERT_NE(recorder_->AwaitEnd(1), nullptr);
+  EXPECT_EQ(engine_->Check(kAlice2, request)->known, id);
+  EXPECT_EQ(engine_->Check(kBob, request)->known, std::nullopt);
   EXPECT_EQ(Submit(request, 2, kAlice2), id) << "scoped to the token, whatever the session";
   EXPECT_THAT(recorder_->states(2), ElementsAre(JobState::kPending, JobState::kRunning, JobState::kCompleted));
   EXPECT_EQ(runs, 1);

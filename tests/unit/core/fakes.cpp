@@ -66,8 +66,11 @@ namespace {
 
 class FakeLane final : public Lane {
  public:
-  FakeLane(const std::map<std::string, KernelBody>& bodies, bool any_thread)
-      : bodies_(bodies), any_thread_(any_thread), thread_(std::this_thread::get_id()) {}
+  FakeLane(const std::map<std::string, KernelBody>& bodies, bool any_thread, std::atomic<int>& lanes)
+      : bodies_(bodies), any_thread_(any_thread), thread_(std::this_thread::get_id()), lanes_(lanes) {
+    ++lanes_;
+  }
+  ~FakeLane() override { --lanes_; }
 
   Report Run(const Task& task, TaskControl& control) override {
     if (!any_thread_ && thread_ != std::this_thread::get_id()) {
@@ -83,6 +86,7 @@ class FakeLane final : public Lane {
   const std::map<std::string, KernelBody>& bodies_;
   const bool any_thread_;
   const std::thread::id thread_;
+  std::atomic<int>& lanes_;
   std::atomic<bool> busy_{false};
 };
 
@@ -129,7 +133,10 @@ KernelSpecBuilder MeasureSpec() {
 }  // namespace
 
 FakeDevice::FakeDevice(FakeDeviceOptions options, std::map<std::string, KernelBody> bodies)
-    : free_bytes(options.memory_bytes), options_(std::move(options)), bodies_(std::move(bodies)) {
+    : lanes_open(options.lanes_open),
+      free_bytes(options.memory_bytes),
+      options_(std::move(options)),
+      bodies_(std::move(bodies)) {
   info_.id = options_.id;
   info_.backend = options_.backend;
   info_.name = options_.name;
@@ -147,8 +154,15 @@ absl::StatusOr<MemoryPlan> FakeDevice::Plan(const BoundCall& call) const {
 }
 
 absl::StatusOr<std::unique_ptr<Lane>> FakeDevice::OpenLane() {
-  if (!options_.lanes_open) return absl::InternalError("the driver is not well");
-  return std::make_unique<FakeLane>(bodies_, options_.any_thread);
+  if (!lanes_open) return absl::InternalError("the driver is not well");
+  ++opened_lanes;
+  return std::make_unique<FakeLane>(bodies_, options_.any_thread, lanes);
+}
+
+absl::Status FakeDevice::Reopen() {
+  if (lanes != 0) return absl::InternalError("lanes are open");
+  if (reopenings.fetch_add(1) > 0 && options_.reopen == nullptr) return absl::InternalError("tried again");
+  return options_.reopen != nullptr ? options_.reopen() : Device::Reopen();
 }
 
 DeviceMetrics FakeDevice::Sample() {

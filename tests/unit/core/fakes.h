@@ -65,6 +65,8 @@ struct FakeDeviceOptions {
   bool host_memory = true;
   bool any_thread = false;
   bool lanes_open = true;
+  // None: it cannot be reopened.
+  std::function<absl::Status()> reopen = nullptr;
 };
 
 class FakeDevice : public Device {
@@ -75,12 +77,17 @@ class FakeDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
   absl::StatusOr<MemoryPlan> Plan(const BoundCall& call) const override;
   absl::StatusOr<std::unique_ptr<Lane>> OpenLane() override;
+  absl::Status Reopen() override;
   std::uint64_t FreeBytes() const override {
     ++times_asked;
     return free_bytes;
   }
   DeviceMetrics Sample() override;
 
+  std::atomic<bool> lanes_open;
+  std::atomic<int> lanes{0};         // open ones
+  std::atomic<int> opened_lanes{0};  // all in all
+  std::atomic<int> reopenings{0};    // that were tried
   std::atomic<std::uint64_t> free_bytes;
   mutable std::atomic<int> times_asked{0};  // for free_bytes
 

@@ -15,11 +15,11 @@ using ::testing::HasSubstr;
 constexpr std::uint64_t kSize = 1 << 20;
 
 struct Entry : QueueEntry {
-  Entry(std::uint64_t number, std::vector<DeviceNeed> its_needs, const KernelSpec* its_kernel)
+  Entry(std::uint64_t number, std::vector<DeviceNeed> its_needs, SharedSpec its_kernel)
       : own_needs(std::move(its_needs)) {
     sequence = number;
     share = 1;
-    kernel = its_kernel;
+    kernel = std::move(its_kernel);
     needs = own_needs;
     for (const DeviceNeed& need : own_needs) devices |= std::uint64_t{1} << need.device;
   }
@@ -42,7 +42,7 @@ class SchedulerTest : public ::testing::Test {
   }
 
   FakeClock clock_;
-  const KernelSpec* const kernel_ = &FakeCatalog().specs().front();
+  const SharedSpec kernel_ = FakeCatalog().specs().front();
   Scheduler scheduler_;
   std::uint64_t number_ = 0;
 };
@@ -143,6 +143,59 @@ TEST_F(SchedulerTest, ALostDeviceStrandsWhatCanRunNowhereElse) {
   Scheduler::Seat seat;
   scheduler_.AddSeat(1, seat);
   EXPECT_EQ(scheduler_.Take(seat).entry, &either);
+}
+
+TEST_F(SchedulerTest, ADeviceThatIsBackTakesEntriesAgainAndItsKernelsAreCold) {
+  Scheduler::Seat seat;
+  scheduler_.AddSeat(0, seat);
+  Entry before = MakeEntry(), stranded = MakeEntry(), after = MakeEntry();
+  Queue(before);
+  ASSERT_TRUE(scheduler_.Take(seat).cold);
+  scheduler_.Lose(0, "off the bus");
+  scheduler_.Finished(seat, true);
+  EXPECT_EQ(scheduler_.Take(seat).entry, nullptr);
+  EXPECT_TRUE(scheduler_.StillLost(0, "no answer"));
+  EXPECT_FALSE(scheduler_.StillLost(0, "no answer")) << "no news";
+  EXPECT_EQ(scheduler_.devices()[0].lost, "off the bus; no answer");
+  EXPECT_EQ(scheduler_.LostDevices()[0], "off the bus; no answer");
+  EXPECT_THAT(std::string(scheduler_.Admit(stranded).message()), HasSubstr("off the bus; no answer"));
+
+  scheduler_.Regain(0, kSize / 2);
+  EXPECT_TRUE(scheduler_.LostDevices().empty());
+  EXPECT_EQ(scheduler_.devices()[0].lost, "");
+  Queue(after);
+  std::thread waits([&] { scheduler_.Take(seat); });
+  ASSERT_TRUE(Eventually([&] { return scheduler_.devices()[0].idle_lanes == 1; })) << "there is no room for it";
+  scheduler_.Sample({10 * kSize, 10 * kSize}, false);
+  waits.join();
+  EXPECT_EQ(scheduler_.running(), 1u);
+  scheduler_.Finished(seat, true);
+  Entry again = MakeEntry();
+  scheduler_.Lose(0, "once more");
+  EXPECT_EQ(scheduler_.devices()[0].lost, "once more");
+  scheduler_.Regain(0, 10 * kSize);
+  Queue(again);
+  EXPECT_TRUE(scheduler_.Take(seat).cold);
+}
+
+// Specs come and go; what is known of their kernels must not grow with them.
+TEST_F(SchedulerTest, OfManyKernelsTheFirstIsColdOnceMore) {
+  Scheduler::Seat seat;
+  scheduler_.AddSeat(1, seat);
+  const auto cold = [&](const SharedSpec& kernel) {
+    Entry entry(++number_, {{.device = 1, .extra_bytes = 1}}, kernel);
+    Queue(entry);
+    const bool was = scheduler_.Take(seat).cold;
+    scheduler_.Finished(seat, true);
+    return was;
+  };
+  EXPECT_TRUE(cold(kernel_));
+  EXPECT_FALSE(cold(kernel_));
+  for (std::size_t i = 0; i < Scheduler::kMostWarm; ++i) {
+    const auto made = KernelSpecBuilder("made", "").Output("o", "int8", "").Build();
+    ASSERT_TRUE(cold(std::make_shared<const KernelSpec>(*made)));
+  }
+  EXPECT_TRUE(cold(kernel_));
 }
 
 TEST_F(SchedulerTest, ARunIsSharedIfAnotherOneWasThere) {

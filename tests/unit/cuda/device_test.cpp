@@ -79,7 +79,7 @@ class CudaDeviceTest : public ::testing::Test {
   }
   static absl::StatusOr<BoundCall> Bound(const std::string& kernel, const std::map<std::string, Signature>& inputs,
                                          int precision = HOTPLATE_PRECISION_DEFAULT) {
-    const absl::StatusOr<const KernelSpec*> spec = BuiltinCatalog().Find(kernel);
+    const absl::StatusOr<SharedSpec> spec = BuiltinCatalog().Find(kernel);
     if (!spec.ok()) return spec.status();
     return (*spec)->Bind({}, inputs, precision);
   }
@@ -187,6 +187,81 @@ TEST_F(CudaDeviceTest, IsLostAfterAStickyError) {
   const absl::Status lane = device().OpenLane().status();
   EXPECT_THAT(std::string(lane.message()), HasSubstr(why));
   EXPECT_EQ(device().FreeBytes(), 0u);
+}
+
+TEST_F(CudaDeviceTest, AnotherSpecOfAKernelIsNotForIt) {
+  Open();
+  const KernelSpec made = KernelSpecBuilder("vector_add", "another one")
+                              .Input("a", "float32", "n")
+                              .Output("c", "float32", "n")
+                              .Build()
+                              .value();
+  const auto call = made.Bind({}, {{"a", {DType::kFloat32, {4}}}}, HOTPLATE_PRECISION_DEFAULT);
+  ASSERT_TRUE(call.ok()) << call.status();
+  const absl::Status plan = device().Plan(*call).status();
+  EXPECT_EQ(plan.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(plan.message()), HasSubstr("gpu0 has another spec of kernel \"vector_add\""));
+}
+
+TEST_F(CudaDeviceTest, ComesBackWithANewContext) {
+  FakeScript script;
+  script.breaking_kernels["selu"] = kDriverIllegalAddress;
+  script.heals = true;
+  Open(script);
+  ASSERT_EQ(Run("selu", 100).outcome.code(), HOTPLATE_DEVICE_LOST);
+  lane_.reset();
+  const absl::Status reopened = device().Reopen();
+  ASSERT_TRUE(reopened.ok()) << reopened;
+  auto lane = device().OpenLane();
+  ASSERT_TRUE(lane.ok()) << lane.status();
+  lane_ = *std::move(lane);
+  EXPECT_TRUE(Run("vector_add", 1000).outcome.ok());
+  EXPECT_EQ(out_, std::vector<float>(1000, 3));
+  EXPECT_EQ(device().FreeBytes(), std::uint64_t{768} << 20);
+  EXPECT_EQ(device().Sample().pool_used_bytes, 0u);
+}
+
+// As with the real driver: a sticky error is the process's, and stays.
+TEST_F(CudaDeviceTest, SaysThatABrokenContextNeedsAnotherProcess) {
+  FakeScript script;
+  script.breaking_kernels["selu"] = kDriverIllegalAddress;
+  Open(script);
+  ASSERT_EQ(Run("selu", 100).outcome.code(), HOTPLATE_DEVICE_LOST);
+  lane_.reset();
+  for (int i = 0; i < 2; ++i) {
+    const absl::Status status = device().Reopen();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("illegal memory access"), HasSubstr("in this process"),
+                                                     HasSubstr("restart hotplated")));
+  }
+  // Closed, and still asked by the daemon's threads.
+  const auto sum = Bound("vector_add", {{"a", {DType::kFloat32, {4}}}, {"b", {DType::kFloat32, {4}}}});
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  EXPECT_EQ(device().Plan(*sum).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(device().OpenLane().status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(device().FreeBytes(), 0u);
+  EXPECT_FALSE(device().Upload(7, 4, 0, std::as_bytes(std::span(a_).first(1))));
+  EXPECT_EQ(device().Fetch(7).code(), HOTPLATE_DEVICE_LOST);
+  device().Forget(7);
+  EXPECT_EQ(device().Sample().pool_used_bytes, std::nullopt);
+  EXPECT_EQ(fake_.Counts(), FakeCounts{}) << "what CUDA takes back was given back";
+}
+
+TEST_F(CudaDeviceTest, IsTriedAgainWhereAnotherProcessHasTheDevice) {
+  FakeScript script;
+  script.breaking_kernels["selu"] = kDriverIllegalAddress;
+  script.heals = true;
+  Open(script);
+  ASSERT_EQ(Run("selu", 100).outcome.code(), HOTPLATE_DEVICE_LOST);
+  lane_.reset();
+  script.taken = true;
+  fake_.Change(script);
+  const absl::Status status = device().Reopen();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("busy or unavailable"));
+  script.taken = false;
+  fake_.Change(script);
+  EXPECT_TRUE(device().Reopen().ok());
 }
 
 TEST_F(CudaDeviceTest, DevicesAreApart) {

@@ -48,6 +48,7 @@ class CudaEngineTest : public ::testing::Test {
     store_ = std::make_unique<ArrayStore>(
         ArrayLimits{.total_bytes = std::uint64_t{1} << 30, .array_bytes = std::uint64_t{1} << 29}, clock_);
     EngineOptions engine;
+    engine.reopen = {.first_pause = std::chrono::milliseconds(1), .longest_pause = std::chrono::milliseconds(4)};
     engine.log = [this](LogLevel, const std::string& text) {
       const std::scoped_lock lock(mutex_);
       log_.push_back(text);
@@ -84,6 +85,13 @@ class CudaEngineTest : public ::testing::Test {
     auto end = Run(Doubling(from, to, device));
     EXPECT_TRUE(end != nullptr && end->error.ok()) << (end == nullptr ? absl::OkStatus() : end->error);
     return end;
+  }
+  // A job on the array that loses gpu0, where the script says so of trig_identity.
+  void Break(const std::string& from) {
+    JobRequest breaking = Doubling(from, "");
+    breaking.kernel = "trig_identity";
+    breaking.params.clear();
+    EXPECT_EQ(Run(breaking)->state, JobState::kFailed);
   }
   // Whether the array has what `doublings` make of the numbers.
   void ExpectDoubled(const std::string& name, int doublings) {
@@ -182,10 +190,7 @@ TEST_F(CudaEngineTest, ALostGpuTakesItsOnlyCopiesAlong) {
   Double("", "A1");
   Double("A1", "A2");
   ExpectDoubled("A2", 2);
-  JobRequest breaking = Doubling("A1", "");
-  breaking.kernel = "trig_identity";
-  breaking.params.clear();
-  EXPECT_EQ(Run(breaking)->state, JobState::kFailed);
+  Break("A1");
   {
     const std::scoped_lock lock(mutex_);
     EXPECT_THAT(log_, Contains("lost with device gpu0, which had their only copy: array A1"));
@@ -194,6 +199,25 @@ TEST_F(CudaEngineTest, ALostGpuTakesItsOnlyCopiesAlong) {
   EXPECT_EQ(lost.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(lost.message()), AllOf(HasSubstr("array A1: it is lost"), HasSubstr("trig_identity")));
   ExpectDoubled("A2", 2);
+}
+
+TEST_F(CudaEngineTest, AGpuComesBackWithoutItsArraysAndKeepsNewOnes) {
+  FakeScript script;
+  script.breaking_kernels["trig_identity"] = kDriverIllegalAddress;
+  script.heals = true;
+  Start(script);
+  Double("", "A1");
+  Double("A1", "A2");
+  Break("A1");
+  ASSERT_TRUE(Eventually([&] { return engine_->Status().devices[0].lost.empty(); }));
+  ASSERT_TRUE(store_->Free(kAlice, "A1").ok());
+  Double("", "B1");
+  Double("B1", "B2");
+  EXPECT_EQ(store_->Describe(kAlice, "B2")->location, "gpu0");
+  ExpectDoubled("B2", 2);
+  EXPECT_EQ(CopiedOut(), 400'000u);
+  const absl::Status lost = store_->Open(kAlice, "A2").status();
+  EXPECT_THAT(std::string(lost.message()), HasSubstr("array A2: it is lost"));
 }
 
 }  // namespace

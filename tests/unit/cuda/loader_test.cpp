@@ -68,7 +68,7 @@ class LoaderTest : public ::testing::Test {
 
 BoundCall Bound(const std::string& kernel, const std::map<std::string, ParamValue>& params,
                 const std::map<std::string, Signature>& inputs) {
-  const absl::StatusOr<const KernelSpec*> spec = BuiltinCatalog().Find(kernel);
+  const absl::StatusOr<SharedSpec> spec = BuiltinCatalog().Find(kernel);
   EXPECT_TRUE(spec.ok()) << spec.status();
   const absl::StatusOr<BoundCall> call = (*spec)->Bind(params, inputs, HOTPLATE_PRECISION_DEFAULT);
   EXPECT_TRUE(call.ok()) << call.status();

@@ -45,7 +45,7 @@ TEST(CudaPlugin, HasEveryKernelOfTheCatalogue) {
   const auto plugin = Plugin();
   ASSERT_NE(plugin, nullptr);
   EXPECT_THAT(plugin->notes(), Each(HasSubstr("no CUDA device runs matmul: CUDA's libcublasLt")));
-  for (const KernelSpec& spec : BuiltinCatalog().specs()) EXPECT_TRUE(plugin->Has(spec.name())) << spec.name();
+  for (const SharedSpec& spec : BuiltinCatalog().specs()) EXPECT_TRUE(plugin->Has(spec->name())) << spec->name();
   EXPECT_EQ(plugin->table().kernel_count, static_cast<int>(BuiltinCatalog().specs().size()));
   EXPECT_NE(std::string(plugin->table().architectures), "");
 }

@@ -18,7 +18,7 @@ KernelSpecBuilder Named(const std::string& name) { return KernelSpecBuilder(name
 TEST(CatalogTest, IsSortedAndFindsByName) {
   const Catalog catalog = Catalog::Of({Named("selu"), Named("matmul"), Named("norm")}).value();
   std::vector<std::string> names;
-  for (const KernelSpec& spec : catalog.specs()) names.push_back(spec.name());
+  for (const SharedSpec& spec : catalog.specs()) names.push_back(spec->name());
   EXPECT_THAT(names, ElementsAre("matmul", "norm", "selu"));
   for (const std::string& name : names) {
     const auto found = catalog.Find(name);
@@ -52,23 +52,42 @@ TEST(CatalogTest, ABrokenKernelIsNamed) {
   EXPECT_EQ(ToStd(wrong.message()), "the spec of kernel \"axpy\" is wrong: it has no output");
 }
 
+TEST(CatalogTest, ASpecMadeAtRunTimeComesToACopy) {
+  const Catalog before = Catalog::Of({Named("matmul"), Named("selu")}).value();
+  const auto made = std::make_shared<const KernelSpec>(Named("norm").Build().value());
+  const absl::StatusOr<Catalog> after = before.With(made);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(*after->Find("norm"), made);
+  EXPECT_EQ(*after->Find("selu"), *before.Find("selu")) << "shared, not copied";
+  EXPECT_FALSE(before.Find("norm").ok());
+  const absl::Status twice = after->With(made).status();
+  EXPECT_EQ(twice.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ToStd(twice.message()), "the catalogue has two kernels \"norm\"");
+}
+
+TEST(CatalogTest, NoTwoSpecsHaveOneNumber) {
+  const KernelSpec one = Named("selu").Build().value(), same = Named("selu").Build().value();
+  EXPECT_EQ(one.Hash(), same.Hash());
+  EXPECT_NE(one.number(), same.number());
+}
+
 // Each built-in spec is complete: it documents what it takes, and its hash is its own.
 TEST(BuiltinCatalogTest, EverySpecIsComplete) {
   ASSERT_TRUE(TryBuiltinCatalog().ok()) << TryBuiltinCatalog().status();
   ASSERT_FALSE(BuiltinCatalog().specs().empty());
   std::set<std::string> hashes;
-  for (const KernelSpec& spec : BuiltinCatalog().specs()) {
-    SCOPED_TRACE(spec.name());
-    EXPECT_NE(spec.summary(), "");
-    EXPECT_NE(spec.docs(), "");
-    EXPECT_NE(spec.cost_text(), "");
-    EXPECT_NE(spec.numerics(), "");
-    EXPECT_THAT(spec.example(), HasSubstr("hotplate run " + spec.name()));
-    for (const ParamSpec& param : spec.params()) EXPECT_NE(param.docs, "") << param.name;
-    for (const std::string& text : {spec.docs(), spec.numerics(), spec.cost_text()}) {
+  for (const SharedSpec& spec : BuiltinCatalog().specs()) {
+    SCOPED_TRACE(spec->name());
+    EXPECT_NE(spec->summary(), "");
+    EXPECT_NE(spec->docs(), "");
+    EXPECT_NE(spec->cost_text(), "");
+    EXPECT_NE(spec->numerics(), "");
+    EXPECT_THAT(spec->example(), HasSubstr("hotplate run " + spec->name()));
+    for (const ParamSpec& param : spec->params()) EXPECT_NE(param.docs, "") << param.name;
+    for (const std::string& text : {spec->docs(), spec->numerics(), spec->cost_text()}) {
       EXPECT_THAT(text, Not(HasSubstr("  ")));
     }
-    EXPECT_TRUE(hashes.insert(spec.Hash()).second);
+    EXPECT_TRUE(hashes.insert(spec->Hash()).second);
   }
 }
 

@@ -155,6 +155,8 @@ std::vector<WrongSpec> WrongSpecs() {
       {"default beyond",
        With(Changed(ParamType::kInt, [](ParamSpec& p) { p.default_value = std::int64_t{0}, p.minimum = 1; })),
        "has a default that it does not accept"},
+      {"words for no default", With(Changed(ParamType::kInt, [](ParamSpec& p) { p.default_text = "a fresh one"; })),
+       "has words for a default but no default"},
       {"real default of an int", With(Int("n", 1.0)), "has a default that it does not accept"},
       {"true default of a float", With(Changed(ParamType::kFloat, [](ParamSpec& p) { p.default_value = true; })),
        "has a default that it does not accept"},

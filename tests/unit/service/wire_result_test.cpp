@@ -100,6 +100,7 @@ core::JobEnd CompletedEnd() {
   receipt.queue = core::nanoseconds(10);
   receipt.total = core::nanoseconds(100);
   receipt.kernel = core::nanoseconds(50);
+  receipt.store = core::nanoseconds(7);
   receipt.cost = {.flop = 200, .bytes = 400};
   receipt.threads = 2;
   receipt.deterministic = true;
@@ -121,6 +122,8 @@ TEST(WireResultTest, EndWithOutputsAndReceipt) {
   EXPECT_EQ(receipt.kernel(), "selu");
   EXPECT_EQ(receipt.device_name(), "Some CPU");
   EXPECT_EQ(receipt.kernel_ns(), 50u);
+  EXPECT_EQ(receipt.store_ns(), 7u);
+  EXPECT_FALSE(receipt.has_load_ns());
   EXPECT_DOUBLE_EQ(receipt.flop_per_second(), 200 / 50e-9);
   EXPECT_DOUBLE_EQ(receipt.bytes_per_second(), 400 / 50e-9);
   EXPECT_EQ(receipt.versions().hotplate(), "0.1.0");
@@ -235,7 +238,7 @@ TEST(WireCatalogueTest, EverySpecOfTheCatalogueGoesOver) {
   EXPECT_EQ(file.hotplate_version(), "1.2.3");
   ASSERT_EQ(static_cast<std::size_t>(file.kernels_size()), BuiltinCatalog().specs().size());
   for (int i = 0; i < file.kernels_size(); ++i) {
-    const KernelSpec& spec = BuiltinCatalog().specs()[static_cast<std::size_t>(i)];
+    const KernelSpec& spec = *BuiltinCatalog().specs()[static_cast<std::size_t>(i)];
     EXPECT_EQ(file.kernels(i).name(), spec.name());
     EXPECT_EQ(file.kernels(i).hash(), spec.Hash());
     EXPECT_EQ(static_cast<std::size_t>(file.kernels(i).params_size()), spec.params().size());

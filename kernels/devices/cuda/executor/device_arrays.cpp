@@ -14,12 +14,12 @@ bool DeviceExecutor::Upload(std::uint64_t identity, std::uint64_t total_bytes, s
                             const std::byte* data, std::uint64_t bytes) {
   const bool sound = identity != 0 && bytes > 0 && offset <= total_bytes && bytes <= total_bytes - offset;
   if (!sound || total_bytes > info_.memory_bytes) return false;
-  const std::lock_guard lock(uploading_);
+  const MutexLock lock(uploading_);
   if (!Usable().ok() || !Enter().ok()) return false;
   if (upload_staging_ == nullptr) {
-    auto staging = std::make_unique<Staging>(pinned_, &copy_threads_, copy_helpers());
-    if (!staging->Initialise().ok()) return false;
-    upload_staging_ = std::move(staging);
+    auto made = std::make_unique<Staging>(pinned_, &copy_threads_, copy_helpers());
+    if (!made->Initialise().ok()) return false;
+    upload_staging_ = std::move(made);
   }
   CUstream_st* const stream = resident_.stream();
   ResidentArrays::Use use = resident_.Find(identity, total_bytes);
@@ -35,8 +35,9 @@ bool DeviceExecutor::Upload(std::uint64_t identity, std::uint64_t total_bytes, s
   hotplate_control control{};
   const CudaContext context(traits_, {.driver = &driver_, .stream = stream}, control);
   const Piece piece{const_cast<std::byte*>(data), offset, bytes};  // only read
+  Staging& staging = *upload_staging_;
   const Outcome extended = resident_.Extend(use, offset, offset + bytes, [&] {
-    return upload_staging_->ToDevice(use.memory(), {&piece, 1}, context);
+    return staging.ToDevice(use.memory(), {&piece, 1}, context);
   });
   // A copy that nobody will wait for must not outlive the hold on its memory.
   if (!extended.ok()) static_cast<void>(driver_.cuStreamSynchronize(stream));
@@ -46,7 +47,7 @@ bool DeviceExecutor::Upload(std::uint64_t identity, std::uint64_t total_bytes, s
 bool DeviceExecutor::CanWriteBack() {
   // A task does not wait here for a long copy.
   if (can_write_back_.load(std::memory_order_acquire)) return true;
-  const std::lock_guard lock(writing_back_);
+  const MutexLock lock(writing_back_);
   if (can_write_back_.load(std::memory_order_relaxed)) return true;
   auto staging = std::make_unique<Staging>(pinned_, &copy_threads_, copy_helpers());
   if (!staging->Initialise().ok()) return false;
@@ -56,7 +57,7 @@ bool DeviceExecutor::CanWriteBack() {
 }
 
 Outcome DeviceExecutor::CopyBack(const std::byte* memory, std::byte* host, std::uint64_t bytes) {
-  const std::lock_guard lock(writing_back_);
+  const MutexLock lock(writing_back_);
   hotplate_control control{};
   const CudaContext context(traits_, {.driver = &driver_, .stream = resident_.stream()}, control);
   const Piece whole{host, 0, bytes};
@@ -68,7 +69,7 @@ Outcome DeviceExecutor::CopyBack(const std::byte* memory, std::byte* host, std::
 }
 
 Outcome DeviceExecutor::Fetch(std::uint64_t identity) {
-  const std::lock_guard lock(uploading_);
+  const MutexLock lock(uploading_);
   if (const Outcome o = Usable(); !o.ok()) return o;
   if (const Outcome o = Enter(); !o.ok()) return o;
   const Outcome fetched = resident_.Fetch(identity);

@@ -16,7 +16,7 @@ constexpr std::uint64_t kLibraryBytes = std::uint64_t{512} << 20;
 // Estimates only (CudaTraits): FP32 units of a multiprocessor, at the low end of the supported architectures.
 constexpr double kFloatUnits = 64;
 
-// What an idle device's pool keeps, and how long after its last task the device is idle.
+// The bytes that an idle device's pool keeps, and how long after its last task a device is idle.
 constexpr std::uint64_t kIdlePoolBytes = std::uint64_t{64} << 20;
 constexpr std::chrono::seconds kIdleAfter{5};
 
@@ -47,8 +47,9 @@ std::unique_ptr<DeviceExecutor> DeviceExecutor::Open(const hotplate_cuda_device_
                                                      void* user, Outcome& why) {
   std::unique_ptr<DeviceExecutor> device(new DeviceExecutor(options, log, user));
   why = device->Initialise();
-  if (!why.ok()) device.reset();
-  return device;
+  if (why.ok()) return device;
+  if (why.code() != HOTPLATE_OUT_OF_MEMORY && device->IsBroken()) why = Outcome::DeviceLost(why.message());
+  return nullptr;
 }
 
 DeviceExecutor::~DeviceExecutor() {
@@ -68,6 +69,11 @@ Outcome DeviceExecutor::Initialise() {
   if (const Outcome o = MakeContext(); !o.ok()) return o;
   if (const Outcome o = MakePool(); !o.ok()) return o;
   return resident_.Initialise();
+}
+
+bool DeviceExecutor::IsBroken() const {
+  std::size_t free_bytes = 0, total_bytes = 0;
+  return context_ != nullptr && (!Enter().ok() || driver_.cuMemGetInfo(&free_bytes, &total_bytes) != kDriverOk);
 }
 
 Outcome DeviceExecutor::Describe() {
@@ -174,7 +180,7 @@ Outcome DeviceExecutor::Enter() const {
 
 Outcome DeviceExecutor::Usable() const {
   if (!lost_.load(std::memory_order_acquire)) return Outcome::Ok();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return Outcome::DeviceLost(why_lost_);
 }
 
@@ -196,7 +202,7 @@ Outcome DeviceExecutor::Shrink(std::uint64_t keep) {
     return driver_.Check(driver_.cuStreamSynchronize(stream), "waiting for the device");
   };
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const LaneExecutor* lane : lanes_) {
       if (std::find(running_.begin(), running_.end(), lane) != running_.end()) continue;
       if (const Outcome idle = wait(lane->stream()); !idle.ok()) return idle;
@@ -216,7 +222,7 @@ Outcome DeviceExecutor::FromPool(std::uint64_t bytes, CUstream_st* stream, Devic
 }
 
 Outcome DeviceExecutor::AllocateAtOnce(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block) {
-  const std::shared_lock lock(allocating_);
+  const SharedLock lock(allocating_);
   // Memory left for modules and libraries is not used for copies of arrays.
   const std::uint64_t taken = task_bytes_ + resident_.bytes();
   const std::uint64_t left = info_.memory_bytes - std::min(taken, info_.memory_bytes);
@@ -228,12 +234,12 @@ Outcome DeviceExecutor::TryAllocate(std::uint64_t bytes, CUstream_st* stream, De
   const Outcome made = AllocateAtOnce(bytes, stream, block);
   if (made.code() != HOTPLATE_OUT_OF_MEMORY) return made;
   // An upload uses its array while a piece of it is copied, and a task goes before it.
-  const std::lock_guard lock(uploading_);
+  const MutexLock lock(uploading_);
   return AllocateWithRoom(bytes, stream, block);
 }
 
 Outcome DeviceExecutor::AllocateWithRoom(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block) {
-  const std::lock_guard lock(allocating_);
+  const AloneLock lock(allocating_);
   for (std::uint64_t least = 1;; least = std::max({2 * least, bytes / 4, kLeastEvicted})) {
     // Memory that the pool keeps for other sizes may be in the way: give it back, and try once more.
     if (const Outcome o = Shrink(0); !o.ok()) return o;
@@ -254,8 +260,8 @@ bool DeviceExecutor::MakeRoomAfter(const Outcome& outcome, bool by_library) {
   } else if (outcome.code() != HOTPLATE_OUT_OF_MEMORY) {
     return false;
   }
-  const std::lock_guard uploads(uploading_);
-  const std::lock_guard lock(allocating_);
+  const MutexLock uploads(uploading_);
+  const AloneLock lock(allocating_);
   const auto reserved = [this] {
     std::uint64_t bytes = 0;
     static_cast<void>(driver_.cuMemPoolGetAttribute(pool_.get(), kPoolReservedCurrent, &bytes));
@@ -283,35 +289,36 @@ Outcome DeviceExecutor::Free(DevicePointer block, std::uint64_t bytes, CUstream_
 }
 
 void DeviceExecutor::Begin(const LaneExecutor& lane) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   running_.push_back(&lane);
 }
 
 void DeviceExecutor::Returned(const LaneExecutor& lane) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase(running_, &lane);
   }
   Touch();
 }
 
 void DeviceExecutor::Touch() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   shrunk_ = false;
   last_touched_ = std::chrono::steady_clock::now();
 }
 
 void DeviceExecutor::Rest(std::chrono::steady_clock::time_point now) {
   const auto idle = [&] {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return !shrunk_ && running_.empty() && now - last_touched_ >= kIdleAfter;
   };
   if (!Usable().ok() || !idle()) return;
-  const std::unique_lock lock(allocating_, std::try_to_lock);
-  if (!lock.owns_lock() || !idle() || !Enter().ok()) return;
+  if (!allocating_.TryLock()) return;
+  const AloneLock lock(allocating_, std::adopt_lock);
+  if (!idle() || !Enter().ok()) return;
   // Should this fail, the device's next task finds out why.
   static_cast<void>(Shrink(kIdlePoolBytes));
-  const std::lock_guard done(mutex_);
+  const MutexLock done(mutex_);
   shrunk_ = true;
 }
 
@@ -323,10 +330,10 @@ Outcome DeviceExecutor::Judge(const Outcome& failure, const LaneExecutor* lane, 
   if (state == kDriverOk || state == kDriverNotReady) return failure;
   char text[sizeof hotplate_outcome::message];
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!why_lost_.empty()) return Outcome::DeviceLost(why_lost_);
-    std::snprintf(text, sizeof text, "gpu%d is lost: %.48s failed: %.120s%.30s; restart hotplated", index(),
-                  what.c_str(), std::string(failure.message()).c_str(), Neighbours(lane).c_str());
+    std::snprintf(text, sizeof text, "gpu%d is lost: %.48s failed: %.120s%.30s", index(), what.c_str(),
+                  std::string(failure.message()).c_str(), Neighbours(lane).c_str());
     why_lost_ = text;
     lost_.store(true, std::memory_order_release);
   }
@@ -379,13 +386,13 @@ bool DeviceExecutor::Sample(hotplate_cuda_sample& sample) const {
 }
 
 void DeviceExecutor::Add(const LaneExecutor& lane) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   lanes_.push_back(&lane);
   running_.reserve(lanes_.size());  // so that no task fails for lack of memory there
 }
 
 void DeviceExecutor::Remove(const LaneExecutor& lane) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase(lanes_, &lane);
 }
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdio>
 
-#include "kernels/array/wait_awake.h"
+#include "kernels/base/wait_awake.h"
 
 namespace hotplate {
 

@@ -19,11 +19,10 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
+#include "kernels/base/mutex.h"
 #include "kernels/devices/cpu/thread_pool.h"
 #include "kernels/devices/cuda/executor/context.h"
 #include "kernels/devices/cuda/executor/pinned_pool.h"
@@ -112,22 +111,25 @@ class DeviceExecutor {
  private:
   DeviceExecutor(const hotplate_cuda_device_options& options, hotplate_cuda_log log, void* user);
   Outcome Initialise();
+  // The context has an error that stays: it was broken before, by this process, and CUDA gave it back as it was.
+  bool IsBroken() const;
   Outcome Describe();
   Outcome MakeContext();
   Outcome MakePool();
-  Outcome FromPool(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
-  // AllocateAtOnce takes little time. AllocateWithRoom, called with uploading_ held, does everything possible.
+  Outcome FromPool(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block)
+      ABSL_SHARED_LOCKS_REQUIRED(allocating_);
+  // AllocateAtOnce takes little time. AllocateWithRoom does everything possible.
   Outcome AllocateAtOnce(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
-  Outcome AllocateWithRoom(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
-  // What could be had without taking from resident arrays.
+  Outcome AllocateWithRoom(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(uploading_);
+  // The bytes available without taking from resident arrays.
   std::uint64_t UnclaimedBytes() const;
   // Notes an allocation or a free: the pool may be shrunk again when the device is idle.
   void Touch();
-  // Shrinks the pool to `keep` bytes, as far as running tasks and resident arrays allow. The caller holds allocating_
-  // alone.
-  Outcome Shrink(std::uint64_t keep);
-  // "; beside it ran a, b": the kernels of the other lanes. The caller holds mutex_.
-  std::string Neighbours(const LaneExecutor* lane) const;
+  // Shrinks the pool to `keep` bytes, as far as running tasks and resident arrays allow.
+  Outcome Shrink(std::uint64_t keep) ABSL_EXCLUSIVE_LOCKS_REQUIRED(allocating_);
+  // "; beside it ran a, b": the kernels of the other lanes.
+  std::string Neighbours(const LaneExecutor* lane) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // ResidentArrays::CopyBack.
   Outcome CopyBack(const std::byte* memory, std::byte* host, std::uint64_t bytes);
 
@@ -150,27 +152,26 @@ class DeviceExecutor {
 
   // Held shared while a block is allocated, alone while the pool shrinks: what one lane makes room for must not go to
   // another. Locked before mutex_.
-  std::shared_mutex allocating_;
+  SharedMutex allocating_;
 
   std::atomic<bool> lost_{false};
-  mutable std::mutex mutex_;
-  // The rest is guarded by mutex_.
-  std::string why_lost_;
-  std::vector<const LaneExecutor*> lanes_;
-  std::vector<const LaneExecutor*> running_;  // the lanes among these that may have a kernel in flight
-  bool shrunk_ = true;                        // since memory was last allocated or freed
-  std::chrono::steady_clock::time_point last_touched_;
+  mutable Mutex mutex_;
+  std::string why_lost_ ABSL_GUARDED_BY(mutex_);
+  std::vector<const LaneExecutor*> lanes_ ABSL_GUARDED_BY(mutex_);
+  // The lanes among these that may have a kernel in flight.
+  std::vector<const LaneExecutor*> running_ ABSL_GUARDED_BY(mutex_);
+  bool shrunk_ ABSL_GUARDED_BY(mutex_) = true;  // since memory was last allocated or freed
+  std::chrono::steady_clock::time_point last_touched_ ABSL_GUARDED_BY(mutex_);
 
   // Held while a piece is copied, and while an array is fetched: both use an array that may be wanted for its room.
   // Locked before all others.
-  std::mutex uploading_;
-  // Guarded by uploading_.
-  std::unique_ptr<Staging> upload_staging_;  // from the first upload on
+  Mutex uploading_;
+  std::unique_ptr<Staging> upload_staging_ ABSL_GUARDED_BY(uploading_);  // from the first upload on
 
   std::atomic<bool> can_write_back_{false};  // write_back_staging_ is there
-  std::mutex writing_back_;                  // locked after all others
-  // Guarded by writing_back_.
-  std::unique_ptr<Staging> write_back_staging_;  // from the first output on that may stay
+  Mutex writing_back_;                       // locked after all others
+  // From the first output on that may stay.
+  std::unique_ptr<Staging> write_back_staging_ ABSL_GUARDED_BY(writing_back_);
 };
 
 class LaneExecutor {

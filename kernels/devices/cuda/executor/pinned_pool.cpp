@@ -7,7 +7,7 @@
 namespace hotplate {
 
 Outcome PinnedPool::Take(std::unique_ptr<StagingBuffer>& buffer) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!idle_.empty()) {
     buffer = std::move(idle_.back());
     idle_.pop_back();
@@ -32,24 +32,24 @@ Outcome PinnedPool::Take(std::unique_ptr<StagingBuffer>& buffer) {
 }
 
 void PinnedPool::GiveBack(std::unique_ptr<StagingBuffer> buffer) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   used_bytes_ -= StagingBuffer::kBytes;
   idle_.push_back(std::move(buffer));
 }
 
 void PinnedPool::Clear() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   pinned_bytes_ -= idle_.size() * StagingBuffer::kBytes;
   idle_.clear();
 }
 
 std::uint64_t PinnedPool::pinned_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return pinned_bytes_;
 }
 
 std::uint64_t PinnedPool::peak_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return peak_bytes_;
 }
 

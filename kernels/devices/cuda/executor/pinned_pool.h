@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "kernels/base/mutex.h"
 #include "kernels/devices/cuda/executor/driver.h"
 
 namespace hotplate {
@@ -40,10 +40,11 @@ class PinnedPool {
   const Driver& driver_;
   const std::uint64_t limit_bytes_;
 
-  mutable std::mutex mutex_;
-  // The rest is guarded by mutex_.
-  std::vector<std::unique_ptr<StagingBuffer>> idle_;
-  std::uint64_t pinned_bytes_ = 0, used_bytes_ = 0, peak_bytes_ = 0;
+  mutable Mutex mutex_;
+  std::vector<std::unique_ptr<StagingBuffer>> idle_ ABSL_GUARDED_BY(mutex_);
+  std::uint64_t pinned_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t used_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t peak_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace hotplate

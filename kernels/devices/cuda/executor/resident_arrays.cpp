@@ -14,25 +14,29 @@ ResidentArrays::Use::~Use() {
 std::byte* ResidentArrays::Use::memory() const { return reinterpret_cast<std::byte*>(array_->memory); }
 
 Outcome ResidentArrays::Initialise() {
-  events_.reserve(kSpareEvents);
+  {
+    const MutexLock lock(mutex_);
+    events_.reserve(kSpareEvents);
+  }
   return MakeStream(driver_, stream_);
 }
 
 void ResidentArrays::Clear() {
   if (stream_ == nullptr) return;
   {
-    const std::lock_guard lock(mutex_);
-    for (const std::shared_ptr<Array>& array : arrays_) array->home = {};
+    const MutexLock lock(mutex_);
+    for (const std::shared_ptr<Array>& array : arrays_) StateOf(*array).home = {};
   }
   static_cast<void>(Evict(UINT64_MAX, stream_.get()));
   // Waiting for a lost device may never end.
+  const MutexLock lock(mutex_);
   if (!lost_) static_cast<void>(driver_.cuStreamSynchronize(stream_.get()));
   events_.clear();
   stream_.reset();
 }
 
 ResidentArrays::Use ResidentArrays::Find(std::uint64_t identity, std::uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto at = by_identity_.find(identity);
   if (at == by_identity_.end() || (*at->second)->bytes != bytes) return {};
   return Hold(at->second);
@@ -48,8 +52,8 @@ ResidentArrays::Use ResidentArrays::Add(std::uint64_t identity, std::uint64_t by
     array->identity = identity;
     array->bytes = bytes;
     array->memory = memory;
-    array->copied = copied;
-    array->home = home;
+    array->state.copied = copied;  // no other thread knows it yet
+    array->state.home = home;
     if (Mark(*array, stream)) use = Insert(array);
   } catch (const std::bad_alloc&) {
   }
@@ -64,7 +68,7 @@ ResidentArrays::Use ResidentArrays::Add(std::uint64_t identity, std::uint64_t by
 
 bool ResidentArrays::Mark(Array& array, CUstream_st* stream) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!events_.empty()) {
       array.ready = std::move(events_.back());
       events_.pop_back();
@@ -75,7 +79,7 @@ bool ResidentArrays::Mark(Array& array, CUstream_st* stream) {
 }
 
 ResidentArrays::Use ResidentArrays::Insert(const std::shared_ptr<Array>& array) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (lost_) return {};
   if (const auto at = by_identity_.find(array->identity); at != by_identity_.end()) {
     return (*at->second)->bytes == array->bytes ? Hold(at->second) : Use();
@@ -95,15 +99,15 @@ ResidentArrays::Use ResidentArrays::Hold(Arrays::iterator at) {
 
 ResidentArrays::Use ResidentArrays::HoldInTurn(Arrays::iterator at) {
   Array& array = **at;
-  if (array.users++ == 0) idle_bytes_ -= MemoryBytes(array.bytes);
+  if (StateOf(array).users++ == 0) idle_bytes_ -= MemoryBytes(array.bytes);
   return Use(this, *at);
 }
 
 void ResidentArrays::LetGo(Array& array) {
   {
-    const std::lock_guard lock(mutex_);
-    if (--array.users > 0) return;
-    if (array.known) {
+    const MutexLock lock(mutex_);
+    if (--StateOf(array).users > 0) return;
+    if (StateOf(array).known) {
       idle_bytes_ += MemoryBytes(array.bytes);
       return;
     }
@@ -116,8 +120,8 @@ std::shared_ptr<ResidentArrays::Array> ResidentArrays::Take(Arrays::iterator at)
   const std::shared_ptr<Array> array = *at;
   by_identity_.erase(array->identity);
   arrays_.erase(at);
-  array->known = false;
-  if (array->users == 0) {
+  StateOf(*array).known = false;
+  if (StateOf(*array).users == 0) {
     idle_bytes_ -= MemoryBytes(array->bytes);
     bytes_ -= MemoryBytes(array->bytes);
   }
@@ -126,21 +130,21 @@ std::shared_ptr<ResidentArrays::Array> ResidentArrays::Take(Arrays::iterator at)
 
 void ResidentArrays::Free(Array& array, CUstream_st* stream) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (lost_) return;
   }
   // Should either fail, the memory is lost, and the device's next task finds out why.
   const bool joined = array.ready == nullptr || driver_.cuStreamWaitEvent(stream, array.ready.get(), 0) == kDriverOk;
   if (joined) static_cast<void>(driver_.cuMemFreeAsync(array.memory, stream));
   if (array.ready == nullptr) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (events_.size() < kSpareEvents) events_.push_back(std::move(array.ready));
 }
 
 void ResidentArrays::EndTurn(Array& array) {
-  const std::lock_guard lock(mutex_);
-  array.filling = false;
-  changed_.notify_all();
+  const MutexLock lock(mutex_);
+  StateOf(array).filling = false;
+  changed_.NotifyAll();
 }
 
 Outcome ResidentArrays::Join(const Array& array, CUstream_st* stream) const {
@@ -150,8 +154,8 @@ Outcome ResidentArrays::Join(const Array& array, CUstream_st* stream) const {
 Outcome ResidentArrays::Grow(Array& array, std::uint64_t copied, CUstream_st* stream) {
   const Outcome recorded = driver_.Check(driver_.cuEventRecord(array.ready.get(), stream), "marking an array");
   if (!recorded.ok()) return recorded;
-  const std::lock_guard lock(mutex_);
-  array.copied = copied;
+  const MutexLock lock(mutex_);
+  StateOf(array).copied = copied;
   return recorded;
 }
 
@@ -160,35 +164,35 @@ bool ResidentArrays::IsWrittenBack(std::uint64_t identity) const {
 }
 
 void ResidentArrays::EndWriteBack(std::uint64_t identity) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase(written_back_, identity);
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 Outcome ResidentArrays::WriteBack(Array& array) {
   std::byte* host = nullptr;
   {
-    std::unique_lock lock(mutex_);
-    while (IsWrittenBack(array.identity)) changed_.wait(lock);
-    if (array.home.absent == nullptr) return Outcome::Ok();
+    const MutexLock lock(mutex_);
+    while (IsWrittenBack(array.identity)) changed_.Wait(mutex_);
+    if (StateOf(array).home.absent == nullptr) return Outcome::Ok();
     if (lost_) return Outcome::DeviceLost("the device that has the array is lost");
     written_back_.push_back(array.identity);
-    host = array.home.host;
+    host = StateOf(array).home.host;
   }
   const WritingBack turn(*this, array.identity);
   Outcome copied = Join(array, stream());
   if (copied.ok()) copied = copy_back_(reinterpret_cast<const std::byte*>(array.memory), host, array.bytes);
   if (!copied.ok()) return copied;
-  const std::lock_guard lock(mutex_);
-  std::atomic_ref(*array.home.absent).store(0, std::memory_order_release);
-  array.home = {};
+  const MutexLock lock(mutex_);
+  std::atomic_ref(*StateOf(array).home.absent).store(0, std::memory_order_release);
+  StateOf(array).home = {};
   return copied;
 }
 
 Outcome ResidentArrays::Fetch(std::uint64_t identity) {
   Use use;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (lost_) return Outcome::DeviceLost("the device that has the array is lost");
     const auto at = by_identity_.find(identity);
     if (at == by_identity_.end()) return Outcome::Ok();  // it was written back, and went
@@ -198,19 +202,19 @@ Outcome ResidentArrays::Fetch(std::uint64_t identity) {
 }
 
 void ResidentArrays::Disown(std::uint64_t identity) {
-  std::unique_lock lock(mutex_);
-  while (IsWrittenBack(identity)) changed_.wait(lock);
-  if (const auto at = by_identity_.find(identity); at != by_identity_.end()) (*at->second)->home = {};
+  const MutexLock lock(mutex_);
+  while (IsWrittenBack(identity)) changed_.Wait(mutex_);
+  if (const auto at = by_identity_.find(identity); at != by_identity_.end()) StateOf(**at->second).home = {};
 }
 
 void ResidentArrays::Forget(std::uint64_t identity) {
   std::shared_ptr<Array> gone;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto at = by_identity_.find(identity);
     if (at == by_identity_.end()) return;
     gone = Take(at->second);
-    if (gone->users > 0) return;
+    if (StateOf(*gone).users > 0) return;
   }
   Free(*gone, stream());
 }
@@ -221,11 +225,11 @@ std::uint64_t ResidentArrays::Evict(std::uint64_t bytes, CUstream_st* stream) {
     std::vector<std::shared_ptr<Array>> gone;
     Use alone;  // the first in turn whose bytes the host does not have
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (auto at = arrays_.begin(); at != arrays_.end() && freed < bytes && !alone;) {
         const auto one = at++;
-        if ((*one)->users > 0) continue;
-        if ((*one)->home.absent != nullptr) {
+        if (StateOf(**one).users > 0) continue;
+        if (StateOf(**one).home.absent != nullptr) {
           alone = HoldInTurn(one);
         } else {
           freed += MemoryBytes((*one)->bytes);
@@ -240,26 +244,26 @@ std::uint64_t ResidentArrays::Evict(std::uint64_t bytes, CUstream_st* stream) {
 }
 
 void ResidentArrays::Abandon() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   lost_ = true;
-  for (const std::shared_ptr<Array>& array : arrays_) array->known = false;
+  for (const std::shared_ptr<Array>& array : arrays_) StateOf(*array).known = false;
   arrays_.clear();
   by_identity_.clear();
   bytes_ = idle_bytes_ = 0;
 }
 
 std::uint64_t ResidentArrays::bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return bytes_;
 }
 
 std::uint64_t ResidentArrays::idle_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return idle_bytes_;
 }
 
 std::uint64_t ResidentArrays::count() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return arrays_.size();
 }
 

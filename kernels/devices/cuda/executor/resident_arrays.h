@@ -9,16 +9,15 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "kernels/base/mutex.h"
 #include "kernels/devices/cuda/code/grid.h"
 #include "kernels/devices/cuda/executor/driver.h"
 
@@ -90,18 +89,20 @@ class ResidentArrays {
   template <typename Cancelled, typename Copy>
   Outcome Complete(const Use& use, CUstream_st* stream, Cancelled&& cancelled, Copy&& copy) {
     Array& array = *use.array_;
+    std::uint64_t from = 0;
     {
-      std::unique_lock lock(mutex_);
-      while (array.filling) {
+      const MutexLock lock(mutex_);
+      while (StateOf(array).filling) {
         if (cancelled()) return Outcome::Cancelled();
-        changed_.wait_for(lock, kPoll);
+        changed_.WaitUntil(mutex_, std::chrono::steady_clock::now() + kPoll);
       }
       const Outcome joined = Join(array, stream);
-      if (!joined.ok() || array.copied == array.bytes) return joined;
-      array.filling = true;
+      from = StateOf(array).copied;
+      if (!joined.ok() || from == array.bytes) return joined;
+      StateOf(array).filling = true;
     }
     const Filling filling(*this, array);
-    const Outcome copied = copy(array.copied);
+    const Outcome copied = copy(from);
     return copied.ok() ? Grow(array, array.bytes, stream) : copied;
   }
   // Copies the next part of an array, complete up to `from`, ahead of any task, by copy() in stream(). Not OK if a task
@@ -110,10 +111,11 @@ class ResidentArrays {
   Outcome Extend(const Use& use, std::uint64_t from, std::uint64_t to, Copy&& copy) {
     Array& array = *use.array_;
     {
-      const std::lock_guard lock(mutex_);
-      if (array.filling || array.copied != from) return Outcome::Invalid("this is not the array's next piece");
+      const MutexLock lock(mutex_);
+      State& state = StateOf(array);
+      if (state.filling || state.copied != from) return Outcome::Invalid("this is not the array's next piece");
       if (const Outcome joined = Join(array, stream()); !joined.ok()) return joined;
-      array.filling = true;
+      state.filling = true;
     }
     const Filling filling(*this, array);
     const Outcome copied = copy();
@@ -145,16 +147,18 @@ class ResidentArrays {
   // Kept, because making one takes longer than a small copy.
   static constexpr std::size_t kSpareEvents = 256;
 
-  struct Array {
-    std::uint64_t identity = 0, bytes = 0;
-    DevicePointer memory = 0;
-    OwnedEvent ready;  // after the allocation and the copies so far; recorded by the thread that copies
-    // The rest is guarded by mutex_; only the thread that copies changes `copied`.
-    std::uint64_t copied = 0;  // from the start
+  struct State {
+    std::uint64_t copied = 0;  // from the start; only the thread that copies changes it
     bool filling = false;      // a thread is copying
     int users = 0;
     bool known = true;  // by its identity; else it goes with its last user
     ArrayHome home;     // empty: the host has the bytes
+  };
+  struct Array {
+    std::uint64_t identity = 0, bytes = 0;
+    DevicePointer memory = 0;
+    OwnedEvent ready;  // after the allocation and the copies so far; recorded by the thread that copies
+    State state;       // by StateOf, which asks for the lock
   };
   using Arrays = std::list<std::shared_ptr<Array>>;
 
@@ -169,6 +173,7 @@ class ResidentArrays {
     Array& array;
   };
   void EndTurn(Array& array);
+  State& StateOf(Array& array) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return array.state; }
   // The same for a copy to the host.
   struct WritingBack {
     WritingBack(ResidentArrays& the_owner, std::uint64_t the_identity) : owner(the_owner), identity(the_identity) {}
@@ -180,7 +185,7 @@ class ResidentArrays {
   };
   void EndWriteBack(std::uint64_t identity);
   // Of an array in use.
-  Outcome WriteBack(Array& array);
+  Outcome WriteBack(Array& array) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes later work in the stream wait for the bytes copied so far.
   Outcome Join(const Array& array, CUstream_st* stream) const;
   // Records that the work enqueued in the stream completes this many bytes.
@@ -191,27 +196,30 @@ class ResidentArrays {
   // Nothing if the device is lost; the other's if another was faster.
   Use Insert(const std::shared_ptr<Array>& array);
   void LetGo(Array& array);
-  // With mutex_ held.
-  bool IsWrittenBack(std::uint64_t identity) const;  // at this moment
-  Use Hold(Arrays::iterator at);
-  Use HoldInTurn(Arrays::iterator at);               // no reason for it to stay longer
-  std::shared_ptr<Array> Take(Arrays::iterator at);  // nobody will find it again
-  // Without it, when nobody uses the array any more.
-  void Free(Array& array, CUstream_st* stream);
+  // At this moment.
+  bool IsWrittenBack(std::uint64_t identity) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Use Hold(Arrays::iterator at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // No reason for it to stay longer.
+  Use HoldInTurn(Arrays::iterator at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Nobody will find it again.
+  std::shared_ptr<Array> Take(Arrays::iterator at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // When nobody uses the array any more.
+  void Free(Array& array, CUstream_st* stream) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Driver& driver_;
   const CopyBack copy_back_;
   OwnedStream stream_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  // The rest is guarded by mutex_.
-  Arrays arrays_;  // the last to be used is last
-  std::unordered_map<std::uint64_t, Arrays::iterator> by_identity_;
-  std::vector<std::uint64_t> written_back_;   // identities whose copies to the host are under way, known or not
-  std::vector<OwnedEvent> events_;            // spare ones of freed arrays
-  std::uint64_t bytes_ = 0, idle_bytes_ = 0;  // of all arrays; of unused ones
-  bool lost_ = false;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  Arrays arrays_ ABSL_GUARDED_BY(mutex_);  // the last to be used is last
+  std::unordered_map<std::uint64_t, Arrays::iterator> by_identity_ ABSL_GUARDED_BY(mutex_);
+  // Identities whose copies to the host are under way, known or not.
+  std::vector<std::uint64_t> written_back_ ABSL_GUARDED_BY(mutex_);
+  std::vector<OwnedEvent> events_ ABSL_GUARDED_BY(mutex_);  // spare ones of freed arrays
+  std::uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;         // of all arrays
+  std::uint64_t idle_bytes_ ABSL_GUARDED_BY(mutex_) = 0;    // of unused ones
+  bool lost_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace hotplate

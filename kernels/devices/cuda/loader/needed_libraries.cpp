@@ -37,16 +37,16 @@ NeededLibraries::Library* NeededLibraries::Of(const std::string& kernel) const {
 }
 
 absl::Status NeededLibraries::Check(const std::string& kernel) const {
-  const Library* const library = Of(kernel);
+  Library* const library = Of(kernel);
   if (library == nullptr) return absl::OkStatus();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(library->mutex);
   return library->state;
 }
 
 absl::StatusOr<void*> NeededLibraries::Open(const std::string& kernel) {
   Library* const library = Of(kernel);
   if (library == nullptr) return nullptr;
-  const std::lock_guard lock(library->opening);
+  const MutexLock lock(library->opening);
   if (absl::Status state = Check(kernel); !state.ok()) return state;
   if (library->handle == nullptr) {
     const absl::StatusOr<LibrarySearch::Opened> opened = search_.Open(library->name);
@@ -63,7 +63,7 @@ absl::StatusOr<void*> NeededLibraries::Open(const std::string& kernel) {
 absl::Status NeededLibraries::Refuse(const std::string& kernel, const std::string& why) {
   Library* const library = Of(kernel);
   if (library == nullptr) return absl::FailedPreconditionError(why);
-  const std::lock_guard lock(library->opening);
+  const MutexLock lock(library->opening);
   absl::Status state = absl::FailedPreconditionError(absl::StrCat(
       "CUDA's ", library->name, " (", library->path, ") cannot be used: ", why,
       "; load another CUDA module, or name another folder in HOTPLATE_CUDA_LIBRARY_PATH, and restart hotplated"));
@@ -73,7 +73,7 @@ absl::Status NeededLibraries::Refuse(const std::string& kernel, const std::strin
 
 void NeededLibraries::SetState(Library& library, const absl::Status& state) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(library.mutex);
     if (!library.state.ok()) return;
     library.state = state;
   }

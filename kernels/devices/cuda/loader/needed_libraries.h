@@ -6,11 +6,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/base/mutex.h"
 #include "kernels/devices/cuda/loader/library_search.h"
 
 namespace hotplate {
@@ -39,12 +39,11 @@ class NeededLibraries {
  private:
   struct Library {
     std::string name, kernels;  // "matmul, svd"
-    std::mutex opening;         // locked before mutex_
-    // These are guarded by `opening`.
-    void* handle = nullptr;
-    std::string path;
-
-    absl::Status state;  // guarded by mutex_
+    Mutex opening;              // locked before `mutex`
+    void* handle ABSL_GUARDED_BY(opening) = nullptr;
+    std::string path ABSL_GUARDED_BY(opening);
+    Mutex mutex;  // never held for long
+    absl::Status state ABSL_GUARDED_BY(mutex);
   };
   Library* Of(const std::string& kernel) const;
   void SetState(Library& library, const absl::Status& state);
@@ -54,7 +53,6 @@ class NeededLibraries {
   std::vector<std::unique_ptr<Library>> libraries_;
   std::map<std::string, Library*> by_kernel_;
   std::vector<std::string> found_, missing_;
-  mutable std::mutex mutex_;
 };
 
 }  // namespace hotplate

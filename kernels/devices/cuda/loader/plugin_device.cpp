@@ -5,12 +5,12 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/base/mutex.h"
 #include "kernels/devices/cuda/loader/installed_driver.h"
 
 namespace hotplate {
@@ -106,7 +106,7 @@ class OpenDevice {
   // Asked for a hundred times a second while jobs wait, by the thread that sees to their time limits; the driver may
   // take long to answer.
   std::uint64_t FreeBytes() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
     const std::uint64_t changes = changes_.load();
     if (now >= asked_again_ || changes != asked_changes_) {
@@ -123,10 +123,10 @@ class OpenDevice {
   const std::shared_ptr<PluginLibrary> library_;
   hotplate_cuda_device* const device_;
   std::atomic<std::uint64_t> changes_{0};
-  std::mutex mutex_;
-  // The rest is guarded by mutex_.
-  std::uint64_t free_bytes_ = 0, asked_changes_ = 0;
-  std::chrono::steady_clock::time_point asked_again_;  // when the answer is old
+  Mutex mutex_;
+  std::uint64_t free_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::uint64_t asked_changes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::chrono::steady_clock::time_point asked_again_ ABSL_GUARDED_BY(mutex_);  // when the answer is old
 };
 
 class PluginLane : public Lane {
@@ -183,20 +183,42 @@ class PluginLane : public Lane {
   std::set<std::string, std::less<>> ready_;  // kernels
 };
 
+// How to open a device, once more if need be.
+class Opening {
+ public:
+  Opening(std::shared_ptr<PluginLibrary> library, const hotplate_cuda_device_options& options)
+      : library_(std::move(library)), options_(options) {}
+
+  const PluginLibrary& library() const { return *library_; }
+  // Null, and `why`, if that fails.
+  std::shared_ptr<OpenDevice> Open(hotplate_cuda_device_info& info, Outcome& why) const {
+    hotplate_outcome outcome{};
+    hotplate_cuda_device* const opened =
+        library_->table().open_device(&options_, PluginLibrary::Log, library_.get(), &info, &outcome);
+    why = Received(outcome);
+    return opened == nullptr ? nullptr : std::make_shared<OpenDevice>(library_, opened);
+  }
+
+ private:
+  const std::shared_ptr<PluginLibrary> library_;
+  const hotplate_cuda_device_options options_;
+};
+
 class PluginDevice : public Device {
  public:
-  PluginDevice(std::shared_ptr<OpenDevice> device, std::unique_ptr<NvmlDevice> nvml, DeviceInfo info)
-      : device_(std::move(device)), nvml_(std::move(nvml)), info_(std::move(info)) {}
+  PluginDevice(Opening opening, std::shared_ptr<OpenDevice> device, std::unique_ptr<NvmlDevice> nvml, DeviceInfo info)
+      : opening_(std::move(opening)), nvml_(std::move(nvml)), info_(std::move(info)), device_(std::move(device)) {}
 
   const DeviceInfo& info() const override { return info_; }
 
   absl::Status Offers(const std::string& kernel) const override {
-    if (!device_->library().Has(kernel)) {
+    const PluginLibrary& library = opening_.library();
+    if (!library.Has(kernel)) {
       return absl::FailedPreconditionError(absl::StrCat(
-          device_->library().file_name(),
+          library.file_name(),
           " has no such kernel, or one with another spec; install plug-in and hotplated from one release"));
     }
-    return device_->library().libraries().Check(kernel);
+    return library.libraries().Check(kernel);
   }
 
   absl::StatusOr<MemoryPlan> Plan(const BoundCall& call) const override {
@@ -204,8 +226,15 @@ class PluginDevice : public Device {
     if (const absl::Status offered = Offers(kernel); !offered.ok()) {
       return absl::FailedPreconditionError(absl::StrCat(info_.id, " cannot run ", kernel, ": ", offered.message()));
     }
+    // A spec that was made at run time may have the name of a kernel that takes something else.
+    if (const std::string& hash = opening_.library().HashOf(kernel); hash != call.spec->Hash()) {
+      return absl::FailedPreconditionError(absl::StrCat(info_.id, " has another spec of kernel \"", kernel,
+                                                        "\": ", hash, " instead of ", call.spec->Hash()));
+    }
     const PlainCall plain(call);
     MemoryPlan plan;
+    const SharedLock lock(mutex_);
+    if (device_ == nullptr) return absl::UnavailableError(Closed());
     hotplate_outcome outcome{};
     device_->table().plan(device_->get(), kernel.c_str(), &plain.plain(), &plan.scratch_bytes, &outcome);
     const Outcome planned = Received(outcome);
@@ -219,6 +248,8 @@ class PluginDevice : public Device {
 
   absl::StatusOr<std::unique_ptr<Lane>> OpenLane() override {
     hotplate_outcome outcome{};
+    const SharedLock lock(mutex_);
+    if (device_ == nullptr) return absl::UnavailableError(Closed());
     hotplate_cuda_lane* const lane = device_->table().open_lane(device_->get(), &outcome);
     if (lane == nullptr) {
       const Outcome why = Received(outcome);
@@ -229,25 +260,63 @@ class PluginDevice : public Device {
     return std::make_unique<PluginLane>(device_, lane);
   }
 
+  absl::Status Reopen() override {
+    // NVML's handle is of the GPU that it was, and CUDA's answer may take long.
+    if (const std::string gone = nvml_ != nullptr ? nvml_->Sample().lost : ""; !gone.empty()) {
+      return absl::FailedPreconditionError(absl::StrCat(gone, ", then restart hotplated"));
+    }
+    {
+      const AloneLock lock(mutex_);
+      device_.reset();  // with its last lane gone, this closes it
+    }
+    hotplate_cuda_device_info plain{};
+    Outcome why = Outcome::Ok();
+    std::shared_ptr<OpenDevice> device = opening_.Open(plain, why);
+    if (device == nullptr && why.code() == HOTPLATE_DEVICE_LOST) {
+      return absl::FailedPreconditionError(absl::StrCat("CUDA does not repair its context in this process (",
+                                                        std::string(why.message()), "); restart hotplated"));
+    }
+    if (device == nullptr) return absl::UnavailableError(std::string(why.message()));
+    if (Text(plain.uuid) != info_.uuid) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("another GPU is in its place, ", Text(plain.uuid), "; restart hotplated"));
+    }
+    const AloneLock lock(mutex_);
+    device_ = std::move(device);
+    return absl::OkStatus();
+  }
+
   bool Upload(std::uint64_t identity, std::uint64_t total_bytes, std::uint64_t offset,
               std::span<const std::byte> piece) override {
+    const SharedLock lock(mutex_);
+    if (device_ == nullptr) return false;
     return device_->table().upload(device_->get(), identity, total_bytes, offset, piece.data(), piece.size()) != 0;
   }
   Outcome Fetch(std::uint64_t identity) override {
     hotplate_outcome outcome{};
+    const SharedLock lock(mutex_);
+    if (device_ == nullptr) return Outcome::DeviceLost(Closed());
     device_->table().fetch(device_->get(), identity, &outcome);
     return Received(outcome);
   }
-  void Forget(std::uint64_t identity) override { device_->table().forget(device_->get(), identity); }
+  // A closed device touches no memory of the host.
+  void Forget(std::uint64_t identity) override {
+    const SharedLock lock(mutex_);
+    if (device_ != nullptr) device_->table().forget(device_->get(), identity);
+  }
 
-  std::uint64_t FreeBytes() const override { return device_->FreeBytes(); }
+  std::uint64_t FreeBytes() const override {
+    const SharedLock lock(mutex_);
+    return device_ == nullptr ? 0 : device_->FreeBytes();
+  }
 
   DeviceMetrics Sample() override {
     DeviceMetrics metrics = nvml_ != nullptr ? nvml_->Sample() : DeviceMetrics();
     if (!metrics.lost.empty()) return metrics;
     // CUDA's own figures of memory are the ones that admission goes by.
     hotplate_cuda_sample sample{};
-    if (device_->table().sample(device_->get(), &sample) == 0) return metrics;
+    const SharedLock lock(mutex_);
+    if (device_ == nullptr || device_->table().sample(device_->get(), &sample) == 0) return metrics;
     metrics.memory_total_bytes = sample.memory_total_bytes;
     metrics.memory_used_bytes = sample.memory_used_bytes;
     metrics.pool_reserved_bytes = sample.pool_reserved_bytes;
@@ -261,9 +330,15 @@ class PluginDevice : public Device {
   }
 
  private:
-  const std::shared_ptr<OpenDevice> device_;
+  std::string Closed() const { return absl::StrCat(info_.id, " is lost, and not open again yet"); }
+
+  const Opening opening_;
   const std::unique_ptr<NvmlDevice> nvml_;  // may be null
   const DeviceInfo info_;
+
+  // Held shared in calls to the open device, alone to close and replace it.
+  mutable SharedMutex mutex_;
+  std::shared_ptr<OpenDevice> device_ ABSL_GUARDED_BY(mutex_);  // null while it cannot be opened
 };
 
 }  // namespace
@@ -276,15 +351,14 @@ absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<P
   asked.index = index;
   asked.copy_threads = std::max(options.copy_threads, 0);
   asked.pinned_bytes = options.pinned_bytes;
+  Opening opening(library, asked);
   hotplate_cuda_device_info plain{};
-  hotplate_outcome outcome{};
-  hotplate_cuda_device* const opened =
-      library->table().open_device(&asked, PluginLibrary::Log, library.get(), &plain, &outcome);
+  Outcome why = Outcome::Ok();
+  std::shared_ptr<OpenDevice> device = opening.Open(plain, why);
   const std::string id = absl::StrCat("gpu", index);
-  if (opened == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat(id, " is not used: ", std::string(Received(outcome).message())));
+  if (device == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(id, " is not used: ", std::string(why.message())));
   }
-  auto device = std::make_shared<OpenDevice>(library, opened);
   DeviceInfo info;
   info.id = id;
   info.backend = "cuda";
@@ -304,7 +378,7 @@ absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<P
     found = nvml->Find(info.uuid, info.pci_bus_id, info.mode == "MIG");
     if (found != nullptr && !found->mode().empty()) info.mode = found->mode();
   }
-  return std::make_unique<PluginDevice>(std::move(device), std::move(found), std::move(info));
+  return std::make_unique<PluginDevice>(std::move(opening), std::move(device), std::move(found), std::move(info));
 }
 
 }  // namespace hotplate

@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <map>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -94,17 +93,17 @@ void PluginLibrary::CompareKernels(const Catalog& catalog, LibrarySearch search)
     if (kernel.name != nullptr && kernel.spec_hash != nullptr) theirs.emplace(kernel.name, kernel.spec_hash);
     if (kernel.name != nullptr && kernel.library != nullptr) needed.emplace(kernel.name, kernel.library);
   }
-  for (const KernelSpec& spec : catalog.specs()) {
-    const auto found = theirs.find(spec.name());
+  for (const SharedSpec& spec : catalog.specs()) {
+    const auto found = theirs.find(spec->name());
     if (found == theirs.end()) {
       notes_.push_back(absl::StrCat(file_name_, " (Hotplate ", table_->plugin_version, ", CUDA ",
-                                    CudaVersionText(table_->cuda_runtime_version), ") has no kernel ", spec.name()));
-    } else if (found->second != spec.Hash()) {
-      notes_.push_back(absl::StrCat("kernel ", spec.name(), " of ", file_name_, " (Hotplate ", table_->plugin_version,
+                                    CudaVersionText(table_->cuda_runtime_version), ") has no kernel ", spec->name()));
+    } else if (found->second != spec->Hash()) {
+      notes_.push_back(absl::StrCat("kernel ", spec->name(), " of ", file_name_, " (Hotplate ", table_->plugin_version,
                                     ") is not used: its spec's hash is ", found->second, ", the catalogue's is ",
-                                    spec.Hash(), "; install both from the same release"));
+                                    spec->Hash(), "; install both from the same release"));
     } else {
-      kernels_.insert(spec.name());
+      hashes_.emplace(spec->name(), spec->Hash());
     }
   }
   std::erase_if(needed, [this](const auto& row) { return !Has(row.first); });

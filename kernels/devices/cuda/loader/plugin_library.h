@@ -2,8 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -32,7 +32,9 @@ class PluginLibrary {
   // "libhotplate_cuda13.so"
   const std::string& file_name() const { return file_name_; }
   // The kernels whose spec matches the catalogue's.
-  bool Has(const std::string& kernel) const { return kernels_.contains(kernel); }
+  bool Has(const std::string& kernel) const { return hashes_.contains(kernel); }
+  // Their specs' hashes; the kernel must be one of them.
+  const std::string& HashOf(const std::string& kernel) const { return hashes_.at(kernel); }
   NeededLibraries& libraries() const { return *libraries_; }
   // Why kernels of the catalogue are not among them, one sentence each.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -49,7 +51,7 @@ class PluginLibrary {
   const std::string file_name_;
   const std::function<void(const std::string&)> log_;
   const hotplate_cuda_table* table_ = nullptr;
-  std::set<std::string> kernels_;
+  std::map<std::string, std::string> hashes_;  // by kernel
   std::unique_ptr<NeededLibraries> libraries_;
   std::vector<std::string> notes_;
   bool pinned_ = false;

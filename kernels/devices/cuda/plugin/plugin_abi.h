@@ -12,7 +12,8 @@
  *   6. upload, fetch and forget from any thread but a lane's: arrays with an identity (kernels/call/abi.h) may stay on
  *      the device before, between and after tasks; outputs that allow it are copied to the host only by fetch, or when
  *      their memory is needed.
- *   7. close_lane for every lane (any thread, not while it runs), then close_device.
+ *   7. close_lane for every lane (any thread, not while it runs), then close_device, which ends all access to the
+ *      arrays' memory on the host. After the loss of a device the loader does so too, and then tries open_device again.
  * Returned text belongs to the plug-in and lives as long as it does; text in structs is copied.
  * Functions may be called from several threads at once, except that one lane runs one task at a time. */
 #ifndef HOTPLATE_KERNELS_CUDA_PLUGIN_ABI_H_
@@ -85,7 +86,8 @@ typedef struct hotplate_cuda_table {
   const hotplate_cuda_kernel* kernels;
   int32_t kernel_count;
 
-  /* Makes the device's context and memory pool. Null, and `why`, if the device cannot be used. */
+  /* Makes the device's context and memory pool. Null, and `why`, if the device cannot be used: DEVICE_LOST if this
+   * process broke its context and CUDA gives no other. */
   hotplate_cuda_device* (*open_device)(const hotplate_cuda_device_options* options, hotplate_cuda_log log, void* user,
                                        hotplate_cuda_device_info* info, hotplate_outcome* why);
   void (*close_device)(hotplate_cuda_device* device);

@@ -15,8 +15,8 @@ int main(int argc, char** argv) {
   std::ostringstream text;
   text << "// Generated from the catalogue.\n#pragma once\n\n#include \"kernels/devices/cuda/plugin/plugin_abi.h\"\n\n"
        << "namespace hotplate {\n\ninline constexpr hotplate_cuda_kernel kSpecHashes[] = {\n";
-  for (const hotplate::KernelSpec& spec : hotplate::BuiltinCatalog().specs()) {
-    text << "    {\"" << spec.name() << "\", \"" << spec.Hash() << "\", nullptr},\n";
+  for (const hotplate::SharedSpec& spec : hotplate::BuiltinCatalog().specs()) {
+    text << "    {\"" << spec->name() << "\", \"" << spec->Hash() << "\", nullptr},\n";
   }
   text << "};\n\n}  // namespace hotplate\n";
 

@@ -179,8 +179,8 @@ TEST_F(ClusterUpTest, TheVariablesOfSbatchDoNotOverruleTheScript) {
   ASSERT_EQ(ran.exit, kExitOk) << ran.err;
   EXPECT_EQ(ReadText(folder_.File("variables")), "SBATCH_QOS=7\n") << "the script says nothing of a QOS";
   EXPECT_THAT(ReadText(folder_.File("submitted")), HasSubstr("#SBATCH --account=7\n"));
-  EXPECT_THAT(ran.err, AllOf(HasSubstr("! SBATCH_TIMELIMIT=7 is ignored: the script decides"), HasSubstr("! SBATCH_ARRAY_INX=7"),
-                             HasSubstr("! --account 7, as SBATCH_ACCOUNT says"),
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("! SBATCH_TIMELIMIT=7 is ignored: the script decides"),
+                             HasSubstr("! SBATCH_ARRAY_INX=7"), HasSubstr("! --account 7, as SBATCH_ACCOUNT says"),
                              HasSubstr("! sbatch: project has used 98 % of its hours")));
 }
 
@@ -369,6 +369,21 @@ TEST_F(ClusterUpTest, ASecondOneIsSubmittedButNotWithoutAWord) {
   EXPECT_EQ(second.exit, kExitOk);
   EXPECT_THAT(second.err, HasSubstr("! fake-41 (job 41, PENDING) is already yours: hotplate up --name fake-41"));
   EXPECT_EQ(ReadText(folder_.File("submissions")), "41\n41\n");
+}
+
+TEST_F(ClusterUpTest, OptionsThatAJobOfBeforeWasNotRequestedWithAreNamed) {
+  const std::vector<std::string> first = {"up", "--name", "mine", "--detach", "--gpus", "1", "--", "--threads", "8"};
+  EXPECT_EQ(Hotplate(first).exit, kExitOk);
+  const auto unused = HasSubstr("not used");
+  EXPECT_THAT(Hotplate(first).err, Not(unused)) << "the same again";
+  EXPECT_THAT(Hotplate({"up", "--name", "mine", "--detach"}).err, Not(unused));
+  EXPECT_THAT(
+      Hotplate({"up", "--name", "mine", "--detach", "--", "--threads", "4"}).err,
+      HasSubstr("! mine is job 41 already, so that --threads 4 were not used; for a new job with them: hotplate "
+                "down mine, then this command again"));
+  EXPECT_THAT(Hotplate({"up", "--name", "mine", "--detach", "--gpus", "2"}).err,
+              HasSubstr("so that --gpus=2 was not used; for a new job with it: "));
+  EXPECT_EQ(ReadText(folder_.File("submissions")), "41\n");
 }
 
 TEST_F(ClusterUpTest, AClustersNameWithADot) {

@@ -1,4 +1,4 @@
-#include "kernels/array/wait_awake.h"
+#include "kernels/base/wait_awake.h"
 
 #include <gtest/gtest.h>
 

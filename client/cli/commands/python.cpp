@@ -1,0 +1,32 @@
+// hotplate python: a Python script of the user's, in the allocation.
+#include "client/cli/commands.h"
+#include "client/cli/programs/program_call.h"
+#include "client/cli/programs/program_words.h"
+
+namespace hotplate::cli {
+namespace {
+
+absl::Status Python(const Invocation& call) {
+  const absl::StatusOr<v1::Program> program = ProgramFor(call, "python", call.arguments.rest());
+  return program.ok() ? RunAttached(call, *program) : program.status();
+}
+
+}  // namespace
+
+Command PythonCommand() {
+  return {.name = "python",
+          .group = Group::kJobs,
+          .summary = "run a Python script of yours in the allocation",
+          .details =
+              "As exec does, with the Python of $HOTPLATE_PYTHON, else of the active virtual environment or conda\n"
+              "environment, else python3. Options that are not Hotplate's, and all words from the script on, are Python's:\n"
+              "-m MODULE and -c CODE work, too.",
+          .example = "hotplate python train.py --epochs 3",
+          .positionals = {{.name = "SCRIPT", .help = "the script, and its arguments behind it", .minimum = 0,
+                           .maximum = kAnyNumber, .offer = Offer::kFile}},
+          .options = ProgramOptions(),
+          .rest = "Words after -- are Python's.",
+          .run = Python};
+}
+
+}  // namespace hotplate::cli

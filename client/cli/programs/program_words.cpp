@@ -1,0 +1,74 @@
+#include "client/cli/programs/program_words.h"
+
+#include <algorithm>
+
+namespace hotplate::cli {
+namespace {
+
+// The option that a word names, alone or as --name=value; null if it names none.
+const OptionSpec* OptionOf(const std::vector<OptionSpec>& options, const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  for (const OptionSpec& option : options) {
+    const std::vector<std::string> names = option.AllNames();
+    if (std::find(names.begin(), names.end(), name) != names.end()) return &option;
+  }
+  return nullptr;
+}
+
+std::vector<OptionSpec> AllProgramOptions() {
+  std::vector<OptionSpec> options = ProgramOptions();
+  options.insert(options.end(), CommonOptions().begin(), CommonOptions().end());
+  return options;
+}
+
+// The first word that is neither an option of ours nor the value of one.
+std::size_t FirstOfProgram(const std::string& kind, const std::vector<std::string>& words) {
+  const std::vector<OptionSpec> options = AllProgramOptions();
+  if (kind != "python") return FirstWord(options, words);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--") return i + 1;
+    const OptionSpec* const option = OptionOf(options, words[i]);
+    if (option == nullptr) return i;
+    if (!option->IsFlag() && words[i].find('=') == std::string::npos) ++i;
+  }
+  return words.size();
+}
+
+}  // namespace
+
+std::optional<ProgramWords> SplitProgram(const Command& command, const std::vector<std::string>& words) {
+  ProgramWords split;
+  std::vector<std::string> rest = words;
+  if (command.name == "exec" || command.name == "python") {
+    split.kind = command.name;
+  } else if (command.name == "submit") {
+    const std::size_t verb = FirstWord(AllProgramOptions(), words);
+    if (verb >= words.size() || (words[verb] != "exec" && words[verb] != "python")) return std::nullopt;
+    split.kind = words[verb];
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(verb));
+  } else {
+    return std::nullopt;
+  }
+  const std::size_t first = std::min(FirstOfProgram(split.kind, rest), rest.size());
+  split.own.assign(rest.begin(), rest.begin() + static_cast<std::ptrdiff_t>(first));
+  split.program.assign(rest.begin() + static_cast<std::ptrdiff_t>(first), rest.end());
+  if (!split.own.empty() && split.own.back() == "--") split.own.pop_back();
+  return split;
+}
+
+const std::vector<OptionSpec>& ProgramOptions() {
+  static const std::vector<OptionSpec> options = {
+      {.names = "--device", .value = "ID", .help = "run on this device (default: a GPU; without one the CPU)"},
+      {.names = "--time-limit", .value = "TIME", .help = "end it after this time on the device"},
+      {.names = "--priority", .value = "N", .help = "-100 to 100: higher runs first (default 0)"},
+      {.names = "--label", .value = "TEXT", .help = "a label to find the job by (default: the program's name)"},
+      {.names = "--export",
+       .value = "ALL|NONE|NAMES",
+       .help = "the variables of your environment that it gets: all (default), none but HOME, PATH and the like, or these too, "
+               "separated by commas"},
+      {.names = "--request-id", .value = "ID", .help = "run it once, however often you ask with this id"},
+  };
+  return options;
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,108 @@
+// The calls of Client about programs.
+#include <optional>
+#include <utility>
+
+#include "client/lib/impl.h"
+#include "client/lib/status.h"
+#include "hotplate/v1/programs.grpc.pb.h"
+#include "kernels/base/mutex.h"
+
+namespace hotplate::client {
+namespace {
+
+using Stream = grpc::ClientReaderWriter<v1::RunProgramRequest, v1::RunProgramResponse>;
+
+// The call, which whoever has its input may outlive.
+class ProgramStream final : public ProgramInput {
+ public:
+  grpc::ClientContext& context() { return context_; }
+  void Open(v1::Programs::Stub& programs) { stream_ = programs.Run(&context_); }
+  bool Read(v1::RunProgramResponse& response) { return stream_->Read(&response); }
+  grpc::Status Finish() {
+    MutexLock lock(sending_);
+    over_ = true;
+    return stream_->Finish();
+  }
+
+  bool Write(std::string_view bytes) override {
+    v1::RunProgramRequest request;
+    request.set_input(bytes.data(), bytes.size());
+    return Send(request);
+  }
+  void End() override {
+    v1::RunProgramRequest request;
+    request.set_input_ends(true);
+    Send(request);
+  }
+  void Signal(int number) override {
+    v1::RunProgramRequest request;
+    request.set_signal(number);
+    Send(request);
+  }
+  bool Send(const v1::RunProgramRequest& request) {
+    MutexLock lock(sending_);
+    return !over_ && stream_->Write(request);
+  }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<Stream> stream_;
+  Mutex sending_;  // one message at a time
+  bool over_ ABSL_GUARDED_BY(sending_) = false;
+};
+
+}  // namespace
+
+absl::StatusOr<v1::JobEnd> Client::RunProgram(const v1::Program& program,
+                                              const std::function<void(std::shared_ptr<ProgramInput>)>& on_begin,
+                                              const std::function<void(const v1::RunProgramResponse&)>& on_response,
+                                              const Cancellation* cancellation) {
+  const Connection& c = *impl_->connection;
+  const auto stream = std::make_shared<ProgramStream>();
+  c.Authorize(stream->context());
+  const CancelOnStop cancel(Impl::TokenOf(cancellation), stream->context());
+  stream->Open(c.programs());
+  v1::RunProgramRequest request;
+  *request.mutable_program() = program;
+  stream->Send(request);
+  v1::RunProgramResponse response;
+  std::optional<v1::JobEnd> end;
+  bool begun = false;
+  while (stream->Read(response)) {
+    if (!std::exchange(begun, true) && on_begin) on_begin(stream);
+    if (on_response) on_response(response);
+    if (response.has_end()) end = response.end();
+  }
+  const grpc::Status finished = stream->Finish();
+  if (end) return *end;
+  if (cancellation != nullptr && cancellation->cancelled()) return absl::CancelledError("the program was cancelled");
+  if (finished.ok()) return MarkedLost(absl::UnavailableError("the daemon closed the stream"));
+  return c.Translate(finished);
+}
+
+absl::StatusOr<std::string> Client::SubmitProgram(const v1::Program& program, const Cancellation* cancellation) {
+  const Connection& c = *impl_->connection;
+  v1::SubmitProgramRequest request;
+  *request.mutable_program() = program;
+  if (program.request_id().empty()) request.mutable_program()->set_request_id(c.request_ids().Next());
+  v1::SubmitProgramResponse response;
+  const absl::Status status = c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncSubmit, request, response,
+                                     {.stop = Impl::TokenOf(cancellation)});
+  if (!status.ok()) return status;
+  return response.job_id();
+}
+
+absl::StatusOr<v1::ProgramOutputResponse> Client::ProgramOutput(const std::string& job_id, std::uint64_t from,
+                                                                const Cancellation* cancellation) {
+  const Connection& c = *impl_->connection;
+  v1::ProgramOutputRequest request;
+  request.set_job_id(job_id);
+  request.set_from(from);
+  v1::ProgramOutputResponse response;
+  const absl::Status status = c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncOutput, request, response,
+                                     {.stop = Impl::TokenOf(cancellation)});
+  if (!status.ok()) return status;
+  return response;
+}
+
+}  // namespace hotplate::client

@@ -1,0 +1,72 @@
+#include "server/service/programs_service.h"
+
+#include <memory>
+#include <utility>
+
+#include "server/service/programs.h"
+#include "server/service/run_program_call.h"
+#include "server/service/unary.h"
+
+namespace hotplate::server {
+namespace {
+
+absl::Status ReadOutput(const ServiceContext& context, const core::Principal& who, const v1::ProgramOutputRequest& request,
+                        v1::ProgramOutputResponse& response) {
+  const core::JobId id(request.job_id().substr(0, 128));
+  const absl::StatusOr<core::JobSnapshot> job = context.engine().Get(who, id);
+  if (!job.ok()) return context.AboutJob(job.status(), id.value());
+  const auto* const program = dynamic_cast<const ProgramJob*>(job->work.get());
+  if (program == nullptr) {
+    return absl::InvalidArgumentError("job " + id.value() + " runs the kernel " + job->kernel +
+                                         ", which prints nothing: its outputs are arrays (hotplate result " +
+                                         id.value() + ")");
+  }
+  // Read after the state was, so that nothing can come behind the end.
+  const ProgramStreams::Kept kept = program->streams()->KeptFrom(request.from());
+  for (const OutputPiece& piece : kept.pieces) AppendTo(piece, *response.add_pieces());
+  response.set_begin(kept.begin);
+  response.set_ended(job->end != nullptr && kept.pieces.empty());
+  response.set_generation(context.generation());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ProgramsService::ProgramsService(const ServiceContext& context) : ParsedService(context) {
+  BidiStream<v1::RunProgramResponse>(
+      "Run", [this](grpc::CallbackServerContext* call) { return RunProgramCall::Start(context_, call); });
+  Unary("Submit", &ProgramsService::Submit);
+  Unary("Output", &ProgramsService::Output);
+}
+
+grpc::ServerUnaryReactor* ProgramsService::Submit(grpc::CallbackServerContext* call,
+                                                  const v1::SubmitProgramRequest* request,
+                                                  v1::SubmitProgramResponse* response) {
+  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
+  const absl::StatusOr<core::Principal> who = context_.Admit(*call, core::Scope::kCode);
+  absl::Status status = who.status();
+  if (status.ok()) status = context_.AcceptsJobs();
+  if (status.ok()) {
+    status = context_.PostForFiles(request->ByteSizeLong(), [=, this, who = *who] {
+      absl::StatusOr<core::JobRequest> job =
+          ProgramAsJob(context_, request->program(), std::make_shared<ProgramStreams>(/*has_client=*/false));
+      if (!job.ok()) return reactor->Finish(wire::ToGrpc(job.status()));
+      const absl::StatusOr<core::JobId> id = context_.engine().Submit(who, *std::move(job), nullptr, 0);
+      if (id.ok()) response->set_job_id(id->value());
+      response->set_generation(context_.generation());
+      reactor->Finish(wire::ToGrpc(id.status()));
+    });
+  }
+  if (!status.ok()) reactor->Finish(wire::ToGrpc(status));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* ProgramsService::Output(grpc::CallbackServerContext* call,
+                                                  const v1::ProgramOutputRequest* request,
+                                                  v1::ProgramOutputResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) {
+    return ReadOutput(context_, who, *request, *response);
+  });
+}
+
+}  // namespace hotplate::server

@@ -1,0 +1,19 @@
+// hotplate.v1.Programs.
+#pragma once
+
+#include "hotplate/v1/programs.grpc.pb.h"
+#include "server/service/parsed_service.h"
+
+namespace hotplate::server {
+
+class ProgramsService final : public ParsedService<v1::Programs> {
+ public:
+  explicit ProgramsService(const ServiceContext& context);
+
+  grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* call, const v1::SubmitProgramRequest* request,
+                                   v1::SubmitProgramResponse* response) override;
+  grpc::ServerUnaryReactor* Output(grpc::CallbackServerContext* call, const v1::ProgramOutputRequest* request,
+                                   v1::ProgramOutputResponse* response) override;
+};
+
+}  // namespace hotplate::server

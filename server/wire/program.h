@@ -1,0 +1,27 @@
+// A program from the wire. What is checked here is the form; whether the node has the program and its folder, FindOnNode
+// says, which touches the file system and may therefore wait.
+#pragma once
+
+#include "absl/status/statusor.h"
+#include "hotplate/v1/programs.pb.h"
+#include "server/core/types.h"
+#include "server/workers/program_job.h"
+
+namespace hotplate::wire {
+
+struct ProgramRequest {
+  server::Program program;  // its `file` as it was asked for, until FindOnNode
+  server::ProgramJob::Kind kind = server::ProgramJob::Kind::kExec;
+  core::JobRequest job;  // without the work
+};
+
+// INVALID_ARGUMENT names every field that is wrong.
+absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program);
+
+// NOT_FOUND: there is no such folder, or no such program that can be executed.
+absl::Status FindOnNode(server::Program& program, const std::string& node);
+
+// INVALID_ARGUMENT: not one of those that may be sent.
+absl::StatusOr<int> SignalFromProto(int number);
+
+}  // namespace hotplate::wire

@@ -1,0 +1,229 @@
+#include "server/workers/keeper.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <optional>
+#include <vector>
+
+#include "server/workers/process_tree.h"
+
+namespace hotplate::server {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLookAtMemory(100);
+constexpr std::chrono::milliseconds kKillAgain(5);
+// A killed process is gone at once, unless the kernel itself waits for something in its name (a file server).
+constexpr std::chrono::seconds kKillFor(10);
+
+// The first to go when memory runs out: better a user's program than the daemon with everybody's arrays.
+constexpr char kOomScore[] = "500";
+
+std::int64_t Nanoseconds(const timeval& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + std::int64_t{time.tv_usec} * 1000;
+}
+
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+void RaiseOomScore() {
+  const Descriptor file(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (!file) return;
+  const ssize_t ignored = write(file.get(), kOomScore, sizeof(kOomScore) - 1);
+  static_cast<void>(ignored);  // it then is as likely to be killed as the daemon
+}
+
+struct StartError {
+  std::int32_t error = 0, bad_folder = 0;
+};
+
+// In the child: becomes the program, or tells through `report` why not.
+[[noreturn]] void Become(const Program& program, const KeptStreams& streams, int report) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  setsid();
+  RaiseOomScore();
+  umask(program.umask);
+  for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  StartError why;
+  if (chdir(program.folder.c_str()) != 0) {
+    why = {errno, 1};
+  } else {
+    dup2(streams.in.get(), STDIN_FILENO);
+    dup2(streams.out.get(), STDOUT_FILENO);
+    dup2(streams.err.get(), STDERR_FILENO);
+    syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+    execve(program.file.c_str(), Pointers(program.arguments).data(), Pointers(program.environment).data());
+    why = {errno, 0};
+  }
+  const ssize_t ignored = write(report, &why, sizeof(why));
+  static_cast<void>(ignored);
+  _exit(127);
+}
+
+class Keeper {
+ public:
+  Keeper(const Program& program, KeptStreams streams) : program_(program), streams_(std::move(streams)) {}
+
+  void Run() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int number : {SIGCHLD, SIGTERM}) sigaddset(&signals, number);
+    sigprocmask(SIG_BLOCK, &signals, nullptr);
+    signals_.Take(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (!Start()) return;
+    while (!ended_) {
+      Wait(program_.memory_bytes != 0 ? std::optional(kLookAtMemory) : std::nullopt);
+      if (ended_ || killing_) break;
+      if (program_.memory_bytes != 0) LookAtMemory();
+    }
+    const Steady::time_point until = Steady::now() + kKillFor;
+    bool told = false;
+    while (KillAll()) {
+      if (!told && Steady::now() >= until) {
+        TellEnd(static_cast<int>(DescendantsOf(getpid()).size()));
+        told = true;
+      }
+      Wait(kKillAgain);
+    }
+    if (!told) TellEnd(0);
+  }
+
+ private:
+  bool Start() {
+    int report[2];
+    if (pipe2(report, O_CLOEXEC) != 0) return NotStarted({errno, 0});
+    Descriptor reader(report[0]), writer(report[1]);
+    pid_ = fork();
+    if (pid_ == 0) Become(program_, streams_, writer.get());
+    if (pid_ < 0) return NotStarted({errno, 0});
+    writer.Close();
+    // Else nobody would see that the program has closed its own.
+    streams_.in.Close();
+    streams_.out.Close();
+    streams_.err.Close();
+    StartError why;
+    if (read(reader.get(), &why, sizeof(why)) == sizeof(why)) {
+      waitpid(pid_, nullptr, 0);
+      return NotStarted(why);
+    }
+    KeeperNews news;
+    news.kind = KeeperNews::Kind::kStarted;
+    news.pid = pid_;
+    Tell(news);
+    return true;
+  }
+
+  bool NotStarted(const StartError& why) {
+    KeeperNews news;
+    news.kind = KeeperNews::Kind::kNotStarted;
+    news.error = why.error;
+    news.bad_folder = why.bad_folder;
+    Tell(news);
+    return false;
+  }
+
+  // For a signal, an order, or the time.
+  void Wait(std::optional<std::chrono::milliseconds> at_most) {
+    pollfd descriptors[] = {{signals_.get(), POLLIN, 0}, {streams_.control.get(), POLLIN, 0}};
+    poll(descriptors, 2, at_most ? static_cast<int>(at_most->count()) : -1);
+    signalfd_siginfo info;
+    while (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
+      if (info.ssi_signo == SIGTERM) killing_ = true;  // the supervisor is gone, or tells so
+    }
+    if (descriptors[1].revents != 0) Obey();
+    Reap();
+  }
+
+  void Obey() {
+    KeeperOrder order;
+    const ssize_t got = recv(streams_.control.get(), &order, sizeof(order), MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (got != sizeof(order) || order.kind == KeeperOrder::Kind::kKill) {
+      killing_ = true;
+      if (got <= 0) streams_.control.Close();  // poll ignores it from now on
+      return;
+    }
+    if (!ended_) kill(-pid_, order.signal);
+  }
+
+  void Reap() {
+    int status = 0;
+    rusage use{};
+    for (pid_t pid = 0; (pid = wait4(-1, &status, WNOHANG, &use)) > 0;) {
+      if (pid != pid_ || ended_) continue;
+      ended_ = true;
+      end_.wait_status = status;
+      end_.user_ns = Nanoseconds(use.ru_utime);
+      end_.system_ns = Nanoseconds(use.ru_stime);
+      end_.peak_bytes = static_cast<std::uint64_t>(use.ru_maxrss) * 1024;
+    }
+  }
+
+  void LookAtMemory() {
+    const std::vector<pid_t> processes = DescendantsOf(getpid());
+    if (ResidentBytes(processes) <= program_.memory_bytes) return;
+    if (ProportionalBytes(processes) <= program_.memory_bytes) return;
+    end_.over_memory = 1;
+    killing_ = true;
+  }
+
+  // False when there is none left. Each is stopped before any is killed, so that none starts another one meanwhile.
+  bool KillAll() {
+    Reap();
+    const std::vector<pid_t> processes = DescendantsOf(getpid());
+    for (const pid_t process : processes) kill(process, SIGSTOP);
+    for (const pid_t process : processes) kill(process, SIGKILL);
+    if (!processes.empty()) return true;
+    Reap();
+    if (!ended_) kill(pid_, SIGKILL);  // where there is no /proc
+    siginfo_t info{};
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+  }
+
+  void TellEnd(int left) {
+    end_.kind = KeeperNews::Kind::kEnded;
+    end_.pid = pid_;
+    end_.left = left;
+    Tell(end_);
+  }
+
+  void Tell(const KeeperNews& news) {
+    if (streams_.control) send(streams_.control.get(), &news, sizeof(news), MSG_NOSIGNAL);
+  }
+
+  const Program& program_;
+  KeptStreams streams_;
+  Descriptor signals_;
+  pid_t pid_ = 0;
+  bool ended_ = false;
+  bool killing_ = false;
+  KeeperNews end_;
+};
+
+}  // namespace
+
+void Keep(const Program& program, KeptStreams streams) { Keeper(program, std::move(streams)).Run(); }
+
+}  // namespace hotplate::server

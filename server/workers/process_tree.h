@@ -1,0 +1,21 @@
+// The processes that descend from one, by /proc.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace hotplate::server {
+
+std::vector<pid_t> ChildrenOf(pid_t parent);
+
+// All descendants that live now, without `ancestor` itself. Processes that they start meanwhile may be missing.
+std::vector<pid_t> DescendantsOf(pid_t ancestor);
+
+// The resident memory of these processes in bytes. Pages that several of them share count for each.
+std::uint64_t ResidentBytes(const std::vector<pid_t>& processes);
+// The same with each shared page divided among those that share it. Takes longer.
+std::uint64_t ProportionalBytes(const std::vector<pid_t>& processes);
+
+}  // namespace hotplate::server

@@ -1,0 +1,190 @@
+#include "server/workers/program_job.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/base/quantity.h"
+
+extern char** environ;
+
+namespace hotplate::server {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLook(20);  // at what asks for a cancel
+
+std::vector<std::string> OwnEnvironment() {
+  std::vector<std::string> own;
+  for (char** variable = environ; *variable != nullptr; ++variable) own.emplace_back(*variable);
+  return own;
+}
+
+// Reads what is there. False at the stream's end.
+bool Read(const Descriptor& from, OutputStream stream, ProgramStreams& streams) {
+  std::array<char, 65'536> block;
+  const ssize_t got = read(from.get(), block.data(), block.size());
+  if (got < 0) return errno == EAGAIN || errno == EINTR;
+  if (got > 0) streams.AddOutput(stream, {block.data(), static_cast<std::size_t>(got)});
+  return got > 0;
+}
+
+// Writes what can be written without waiting.
+void Write(Descriptor& to, ProgramStreams& streams) {
+  while (streams.input() == ProgramStreams::Input::kWaits) {
+    std::string text = streams.NextInput();
+    const ssize_t written = write(to.get(), text.data(), text.size());
+    if (written < 0 && errno != EAGAIN && errno != EINTR) return to.Close();  // it reads no more
+    const std::size_t done = written < 0 ? 0 : static_cast<std::size_t>(written);
+    if (done == text.size()) continue;
+    return streams.PutBack(text.substr(done));
+  }
+}
+
+std::string SignalText(int number) {
+  const char* const name = sigabbrev_np(number);
+  return name == nullptr ? absl::StrCat("signal ", number) : absl::StrCat("SIG", name);
+}
+
+}  // namespace
+
+SharedSpec ProgramJob::spec() const {
+  const auto made = [](const char* name, const char* summary) {
+    return std::make_shared<const KernelSpec>(
+        *KernelSpecBuilder(name, summary).NoOutputs().Chunked(static_cast<int>(kGrace.count())).Build());
+  };
+  static const SharedSpec exec = made("exec", "a program of yours"), python = made("python", "a Python program of yours");
+  return kind_ == Kind::kPython ? python : exec;
+}
+
+core::OutsideEnd ProgramJob::Run(const DeviceInfo& device, TaskControl& control) {
+  using End = core::OutsideEnd::Kind;
+  program_.environment = EnvironmentOn(device, program_.environment, OwnEnvironment());
+  const Steady::time_point start = Steady::now();
+  absl::StatusOr<RunningProgram> running = supervisor_.Start(program_);
+  core::OutsideEnd told;
+  if (!running.ok()) {
+    told.kind = End::kFailed;
+    told.error = running.status();
+    return told;
+  }
+  const absl::StatusOr<ProgramEnd> end = Attend(*running, control);
+  told.ran = Steady::now() - start;
+  if (!end.ok()) {
+    told.kind = End::kFailed;
+    told.error = end.status();
+    return told;
+  }
+  core::ProcessUse& use = told.use.emplace();
+  if (end->signal != 0) {
+    use.signal = end->signal;
+  } else {
+    use.exit_code = end->exit_code;
+  }
+  use.user = end->user;
+  use.system = end->system;
+  use.peak_bytes = end->peak_bytes;
+  const std::string& name = program_.arguments.front();
+  if (end->over_memory) {
+    told.kind = End::kFailed;
+    told.error = absl::ResourceExhaustedError(absl::StrCat(name, " was killed: its processes took more than the ",
+                                                           BytesText(program_.memory_bytes), " that they may have"));
+  } else if (control.cancel_requested()) {
+    told.kind = End::kCancelled;
+  } else if (end->signal != 0) {
+    told.kind = End::kFailed;
+    told.error = absl::AbortedError(absl::StrCat(name, " was ended by ", SignalText(end->signal)));
+  } else if (end->exit_code != 0) {
+    told.kind = End::kFailed;
+    told.error = absl::AbortedError(absl::StrCat(name, " ended with exit code ", end->exit_code));
+  }
+  if (told.error.ok() && end->left > 0) {
+    told.kind = End::kFailed;
+    told.error = absl::InternalError(
+        absl::StrCat(name, " ended, but ", end->left, " of its processes cannot be killed: they hang in the kernel"));
+  }
+  return told;
+}
+
+absl::StatusOr<ProgramEnd> ProgramJob::Attend(RunningProgram& running, TaskControl& control) {
+  const Descriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  streams_->SetWake(&wake);
+  const absl::Cleanup forget = [this] { streams_->SetWake(nullptr); };
+  std::optional<ProgramEnd> end;
+  std::optional<Steady::time_point> asked;
+  bool killed = false;
+  // What is still in the pipes when all its processes are gone is little, and has no time to wait for a slow client.
+  while (!end || (end->left == 0 && (running.out || running.err))) {
+    const bool room = end || streams_->HasRoomForOutput();
+    const ProgramStreams::Input input = streams_->input();
+    if (input == ProgramStreams::Input::kClosed) running.in.Close();
+    pollfd descriptors[] = {{end ? -1 : running.control.get(), POLLIN, 0},
+                            {room ? running.out.get() : -1, POLLIN, 0},
+                            {room ? running.err.get() : -1, POLLIN, 0},
+                            {input == ProgramStreams::Input::kWaits ? running.in.get() : -1, POLLOUT, 0},
+                            {wake.get(), POLLIN, 0}};
+    poll(descriptors, std::size(descriptors), static_cast<int>(kLook.count()));
+    eventfd_t ignored;
+    eventfd_read(wake.get(), &ignored);
+    if (descriptors[1].revents != 0 && !Read(running.out, OutputStream::kOut, *streams_)) running.out.Close();
+    if (descriptors[2].revents != 0 && !Read(running.err, OutputStream::kErr, *streams_)) running.err.Close();
+    if (descriptors[3].revents != 0) Write(running.in, *streams_);
+    for (const int number : streams_->TakeSignals()) running.Signal(number);
+    if (descriptors[0].revents != 0) {
+      absl::StatusOr<ProgramEnd> told = running.End();
+      if (!told.ok()) return told.status();
+      end = *told;
+    }
+    if (end || killed || !control.cancel_requested()) continue;
+    if (!asked) {
+      running.Signal(SIGINT);
+      asked = Steady::now();
+    } else if (Steady::now() - *asked >= kGrace) {
+      running.Kill();
+      killed = true;
+    }
+  }
+  return *end;
+}
+
+std::vector<std::string> EnvironmentOn(const DeviceInfo& device, const std::vector<std::string>& client,
+                                       const std::vector<std::string>& node) {
+  const auto name_of = [](std::string_view variable) { return std::string(variable.substr(0, variable.find('='))); };
+  const auto is_nodes = [](std::string_view name) { return name.starts_with("SLURM_") || name == "TMPDIR"; };
+  std::map<std::string, std::string> variables;
+  for (const std::string& variable : client) {
+    const std::string name = name_of(variable);
+    if (!is_nodes(name) && !name.starts_with("HOTPLATE_")) variables[name] = variable;
+  }
+  for (const std::string& variable : node) {
+    const std::string name = name_of(variable);
+    if (is_nodes(name)) variables[name] = variable;
+  }
+  const std::string threads = std::to_string(std::max(device.threads_per_lane, 1));
+  for (const char* const name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"}) {
+    variables.try_emplace(name, absl::StrCat(name, "=", threads));
+  }
+  // Nothing: no GPU at all.
+  variables["CUDA_VISIBLE_DEVICES"] = absl::StrCat("CUDA_VISIBLE_DEVICES=", device.uuid);
+  if (!device.uuid.empty()) {
+    variables.try_emplace("XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_PYTHON_CLIENT_PREALLOCATE=false");
+  }
+  std::vector<std::string> environment;
+  for (auto& [name, variable] : variables) environment.push_back(std::move(variable));
+  return environment;
+}
+
+}  // namespace hotplate::server

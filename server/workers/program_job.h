@@ -1,0 +1,49 @@
+// A program as a job of the core: runs it on a lane, with the lane's device and threads in its environment, and moves its
+// standard streams.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/spec/spec.h"
+#include "server/core/run/outside_work.h"
+#include "server/workers/program.h"
+#include "server/workers/program_streams.h"
+#include "server/workers/supervisor.h"
+
+namespace hotplate::server {
+
+class ProgramJob final : public core::OutsideWork {
+ public:
+  // Between the signal that asks a program to end, when its job is cancelled, and the end of it and all its processes.
+  static constexpr std::chrono::milliseconds kGrace{2000};
+
+  enum class Kind { kExec, kPython };  // the name that the job goes by
+
+  ProgramJob(Supervisor& supervisor, Kind kind, Program program, std::shared_ptr<ProgramStreams> streams)
+      : supervisor_(supervisor), kind_(kind), program_(std::move(program)), streams_(std::move(streams)) {}
+
+  core::OutsideEnd Run(const DeviceInfo& device, TaskControl& control) override;
+  SharedSpec spec() const override;
+  std::uint64_t kept_bytes() const override { return streams_->kept_bytes(); }
+  std::uint64_t most_kept_bytes() const override { return ProgramStreams::kMostKept; }
+  const std::shared_ptr<ProgramStreams>& streams() const { return streams_; }
+
+ private:
+  // Moves what can be moved and obeys the client and `control`; returns when the program and its output have ended.
+  absl::StatusOr<ProgramEnd> Attend(RunningProgram& running, TaskControl& control);
+
+  Supervisor& supervisor_;
+  const Kind kind_;
+  Program program_;
+  const std::shared_ptr<ProgramStreams> streams_;
+};
+
+// The environment of a program on this device: the client's variables, but those that are the node's or the lane's to say.
+//   from the node        SLURM_*, TMPDIR
+//   from the lane        CUDA_VISIBLE_DEVICES, and OMP_NUM_THREADS and the like unless the client has set them
+// `client` and `node` are NAME=value.
+std::vector<std::string> EnvironmentOn(const DeviceInfo& device, const std::vector<std::string>& client,
+                                       const std::vector<std::string>& node);
+
+}  // namespace hotplate::server

@@ -1,0 +1,189 @@
+#include "server/workers/program_streams.h"
+
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace hotplate::server {
+namespace {
+
+// Grows the newest piece if that is of the same stream.
+void Append(std::deque<OutputPiece>& pieces, OutputStream stream, std::string_view text) {
+  if (pieces.empty() || pieces.back().stream != stream ||
+      pieces.back().text.size() + text.size() > ProgramStreams::kPiece) {
+    pieces.push_back({stream, std::string(text)});
+  } else {
+    pieces.back().text += text;
+  }
+}
+
+}  // namespace
+
+ProgramStreams::ProgramStreams(bool has_client) : has_client_(has_client), input_closed_(!has_client) {}
+
+void ProgramStreams::Listen(std::function<void()> changed) {
+  MutexLock lock(calling_);
+  changed_ = std::move(changed);
+}
+
+void ProgramStreams::Leave() {
+  {
+    MutexLock lock(calling_);
+    changed_ = nullptr;
+  }
+  {
+    MutexLock lock(mutex_);
+    has_client_ = false;
+    output_.clear();
+    output_bytes_ = 0;
+    input_closed_ = true;
+  }
+  Wake();
+}
+
+std::vector<OutputPiece> ProgramStreams::TakeOutput() {
+  std::vector<OutputPiece> taken;
+  {
+    MutexLock lock(mutex_);
+    taken.assign(std::make_move_iterator(output_.begin()), std::make_move_iterator(output_.end()));
+    output_.clear();
+    if (std::exchange(output_bytes_, 0) < kOnTheWay) return taken;
+  }
+  Wake();  // it waited for room
+  return taken;
+}
+
+void ProgramStreams::AddInput(std::string text) {
+  {
+    MutexLock lock(mutex_);
+    if (input_closed_) return;
+    input_bytes_ += text.size();
+    input_.push_back(std::move(text));
+  }
+  Wake();
+}
+
+void ProgramStreams::CloseInput() {
+  {
+    MutexLock lock(mutex_);
+    input_closed_ = true;
+  }
+  Wake();
+}
+
+bool ProgramStreams::HasRoomForInput() const {
+  MutexLock lock(mutex_);
+  return input_bytes_ < kOnTheWay;
+}
+
+void ProgramStreams::Signal(int number) {
+  {
+    MutexLock lock(mutex_);
+    signals_.push_back(number);
+  }
+  Wake();
+}
+
+void ProgramStreams::SetWake(const Descriptor* eventfd) {
+  MutexLock lock(mutex_);
+  wake_ = eventfd;
+}
+
+void ProgramStreams::Wake() {
+  MutexLock lock(mutex_);
+  if (wake_ != nullptr) eventfd_write(wake_->get(), 1);
+}
+
+bool ProgramStreams::HasRoomForOutput() const {
+  MutexLock lock(mutex_);
+  return output_bytes_ < kOnTheWay;
+}
+
+void ProgramStreams::AddOutput(OutputStream stream, std::string_view text) {
+  {
+    MutexLock lock(mutex_);
+    Keep(stream, text);
+    if (!has_client_) return;
+    Append(output_, stream, text);
+    output_bytes_ += text.size();
+  }
+  TellClient();
+}
+
+void ProgramStreams::Keep(OutputStream stream, std::string_view text) {
+  const std::size_t first = std::min(text.size(), kKeptFirst - first_bytes_);
+  if (first > 0) Append(first_, stream, text.substr(0, first));
+  first_bytes_ += first;
+  text.remove_prefix(first);
+  if (text.empty()) return;
+  for (std::size_t at = 0; at < text.size(); at += kPiece) Append(last_, stream, text.substr(at, kPiece));
+  last_bytes_ += text.size();
+  while (last_bytes_ - last_.front().text.size() >= kKeptLast) {
+    last_bytes_ -= last_.front().text.size();
+    left_out_ += last_.front().text.size();
+    last_.pop_front();
+  }
+}
+
+ProgramStreams::Input ProgramStreams::input() const {
+  MutexLock lock(mutex_);
+  if (!input_.empty()) return Input::kWaits;
+  return input_closed_ ? Input::kClosed : Input::kNoneYet;
+}
+
+std::string ProgramStreams::NextInput() {
+  std::string text;
+  bool had_no_room = false;
+  {
+    MutexLock lock(mutex_);
+    had_no_room = input_bytes_ >= kOnTheWay;
+    text = std::move(input_.front());
+    input_.pop_front();
+    input_bytes_ -= text.size();
+    had_no_room = had_no_room && input_bytes_ < kOnTheWay;
+  }
+  if (had_no_room) TellClient();
+  return text;
+}
+
+void ProgramStreams::PutBack(std::string text) {
+  MutexLock lock(mutex_);
+  input_bytes_ += text.size();
+  input_.push_front(std::move(text));
+}
+
+std::vector<int> ProgramStreams::TakeSignals() {
+  MutexLock lock(mutex_);
+  return std::exchange(signals_, {});
+}
+
+void ProgramStreams::TellClient() {
+  MutexLock lock(calling_);
+  if (changed_) changed_();
+}
+
+std::size_t ProgramStreams::kept_bytes() const {
+  MutexLock lock(mutex_);
+  return first_bytes_ + last_bytes_;
+}
+
+ProgramStreams::Kept ProgramStreams::KeptFrom(std::uint64_t from) const {
+  MutexLock lock(mutex_);
+  Kept kept;
+  const auto append = [&](const std::deque<OutputPiece>& pieces, std::uint64_t at) {
+    for (const OutputPiece& piece : pieces) {
+      const std::uint64_t skip = std::min<std::uint64_t>(piece.text.size(), from - std::min(from, at));
+      if (skip < piece.text.size()) kept.pieces.push_back({piece.stream, piece.text.substr(skip)});
+      at += piece.text.size();
+    }
+  };
+  if (from < first_bytes_) append(first_, 0);
+  kept.begin = from;
+  if (from < first_bytes_ && left_out_ > 0) return kept;
+  if (from >= first_bytes_) kept.begin = std::max<std::uint64_t>(from, first_bytes_ + left_out_);
+  append(last_, first_bytes_ + left_out_);
+  return kept;
+}
+
+}  // namespace hotplate::server

@@ -1,0 +1,324 @@
+#include "server/workers/supervisor.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/workers/process_tree.h"
+
+namespace hotplate::server {
+namespace {
+
+// The descriptors that go with the message which asks for a program.
+enum Place { kText, kControl, kIn, kOut, kErr, kPlaces };
+
+std::string Reason() { return std::strerror(errno); }
+
+// A program as text: each string with its length before it.
+void Append(std::string& text, std::uint64_t number) {
+  text.append(reinterpret_cast<const char*>(&number), sizeof(number));
+}
+void Append(std::string& text, const std::string& one) {
+  Append(text, one.size());
+  text += one;
+}
+void Append(std::string& text, const std::vector<std::string>& several) {
+  Append(text, several.size());
+  for (const std::string& one : several) Append(text, one);
+}
+
+std::string TextOf(const Program& program) {
+  std::string text;
+  Append(text, program.file);
+  Append(text, program.arguments);
+  Append(text, program.environment);
+  Append(text, program.folder);
+  Append(text, program.memory_bytes);
+  Append(text, std::uint64_t{program.umask});
+  return text;
+}
+
+// Of a text that this very program wrote.
+class Reader {
+ public:
+  explicit Reader(const std::string& text) : text_(text) {}
+  std::uint64_t Number() {
+    std::uint64_t number = 0;
+    std::memcpy(&number, text_.data() + at_, sizeof(number));
+    at_ += sizeof(number);
+    return number;
+  }
+  std::string Text() {
+    const std::size_t size = Number();
+    at_ += size;
+    return text_.substr(at_ - size, size);
+  }
+  std::vector<std::string> Texts() {
+    std::vector<std::string> several(Number());
+    for (std::string& one : several) one = Text();
+    return several;
+  }
+
+ private:
+  const std::string& text_;
+  std::size_t at_ = 0;
+};
+
+Program ProgramOf(const std::string& text) {
+  Reader reader(text);
+  Program program;
+  program.file = reader.Text();
+  program.arguments = reader.Texts();
+  program.environment = reader.Texts();
+  program.folder = reader.Text();
+  program.memory_bytes = reader.Number();
+  program.umask = static_cast<mode_t>(reader.Number());
+  return program;
+}
+
+Descriptor FileWith(const std::string& text) {
+  Descriptor file(memfd_create("hotplate-program", MFD_CLOEXEC));
+  if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return Descriptor();
+  return file;
+}
+
+std::string ReadAll(const Descriptor& file) {
+  std::string text(static_cast<std::size_t>(lseek(file.get(), 0, SEEK_END)), '\0');
+  const ssize_t got = pread(file.get(), text.data(), text.size(), 0);
+  text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+  return text;
+}
+
+union Envelope {
+  cmsghdr header;
+  std::array<char, CMSG_SPACE(sizeof(int) * kPlaces)> bytes;
+};
+
+bool SendDescriptors(int socket, const std::array<int, kPlaces>& descriptors) {
+  char byte = 0;
+  iovec data{&byte, 1};
+  Envelope envelope{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = &envelope;
+  message.msg_controllen = sizeof(envelope);
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(descriptors));
+  std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof(descriptors));
+  return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
+}
+
+// Nothing: the other end has closed.
+std::optional<std::array<Descriptor, kPlaces>> ReceiveDescriptors(int socket) {
+  char byte = 0;
+  iovec data{&byte, 1};
+  Envelope envelope{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = &envelope;
+  message.msg_controllen = sizeof(envelope);
+  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) <= 0) return std::nullopt;
+  std::array<Descriptor, kPlaces> received;
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_len != CMSG_LEN(sizeof(int) * kPlaces)) return received;
+  std::array<int, kPlaces> numbers;
+  std::memcpy(numbers.data(), CMSG_DATA(header), sizeof(numbers));
+  for (int i = 0; i < kPlaces; ++i) received[static_cast<std::size_t>(i)].Take(numbers[static_cast<std::size_t>(i)]);
+  return received;
+}
+
+// The supervisor's process.
+class SupervisorProcess {
+ public:
+  SupervisorProcess(Descriptor socket, pid_t daemon) : socket_(std::move(socket)), daemon_(daemon) {}
+
+  void Run() {
+    sigset_t signals;
+    sigfillset(&signals);  // a Ctrl-C at the daemon's terminal is the daemon's to handle
+    sigprocmask(SIG_SETMASK, &signals, nullptr);
+    sigset_t child;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    const Descriptor ended(signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    // The daemon forbids it, since it has secrets. Here it would hide our own /proc from us.
+    prctl(PR_SET_DUMPABLE, 1);
+    prctl(PR_SET_NAME, "hotplate-super");
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != daemon_) return;
+    for (;;) {
+      pollfd descriptors[] = {{socket_.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
+      poll(descriptors, 2, -1);
+      signalfd_siginfo info;
+      while (read(ended.get(), &info, sizeof(info)) == sizeof(info)) {
+      }
+      Reap();
+      if (descriptors[0].revents == 0) continue;
+      std::optional<std::array<Descriptor, kPlaces>> asked = ReceiveDescriptors(socket_.get());
+      if (!asked) return;  // the keepers see that the daemon is gone
+      if ((*asked)[kText]) Begin(*std::move(asked));
+    }
+  }
+
+ private:
+  void Begin(std::array<Descriptor, kPlaces> asked) {
+    const pid_t self = getpid();
+    const pid_t keeper = fork();
+    if (keeper > 0) keepers_.insert(keeper);
+    if (keeper != 0) return;  // without one the daemon sees its end of the socket close
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != self) _exit(0);
+    prctl(PR_SET_NAME, "hotplate-keeper");
+    socket_.Close();
+    const Program program = ProgramOf(ReadAll(asked[kText]));
+    asked[kText].Close();
+    Keep(program, {std::move(asked[kControl]), std::move(asked[kIn]), std::move(asked[kOut]), std::move(asked[kErr])});
+    _exit(0);
+  }
+
+  void Reap() {
+    bool keeper_gone = false;
+    for (pid_t pid = 0; (pid = waitpid(-1, nullptr, WNOHANG)) > 0;) keeper_gone |= keepers_.erase(pid) > 0;
+    if (!keeper_gone) return;
+    // What a keeper kept that was killed itself is ours now.
+    bool orphans = true;
+    while (orphans) {
+      orphans = false;
+      for (const pid_t pid : ChildrenOf(getpid())) {
+        if (keepers_.contains(pid)) continue;
+        orphans = true;
+        kill(pid, SIGKILL);
+        waitpid(pid, nullptr, 0);
+      }
+    }
+  }
+
+  Descriptor socket_;
+  const pid_t daemon_;
+  std::set<pid_t> keepers_;
+};
+
+absl::Status NotStarted(const Program& program, const KeeperNews& news) {
+  const std::string why = std::strerror(news.error);
+  if (news.error == EAGAIN || news.error == ENOMEM) {
+    return absl::ResourceExhaustedError(absl::StrCat(program.file, " was not started: the system has no room for a process (",
+                                                     why, ")"));
+  }
+  if (news.bad_folder != 0) {
+    return absl::FailedPreconditionError(absl::StrCat("the folder ", program.folder, " cannot be entered: ", why));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(program.file, " cannot be executed: ", why));
+}
+
+}  // namespace
+
+void RunningProgram::Signal(int number) const {
+  const KeeperOrder order{KeeperOrder::Kind::kSignal, number};
+  send(control.get(), &order, sizeof(order), MSG_NOSIGNAL);
+}
+
+void RunningProgram::Kill() const {
+  const KeeperOrder order{KeeperOrder::Kind::kKill, 0};
+  send(control.get(), &order, sizeof(order), MSG_NOSIGNAL);
+}
+
+absl::StatusOr<ProgramEnd> RunningProgram::End() const {
+  KeeperNews news;
+  if (recv(control.get(), &news, sizeof(news), 0) != sizeof(news)) {
+    return absl::InternalError("the process that kept the program is gone: how the program ended is not known");
+  }
+  ProgramEnd end;
+  if (WIFSIGNALED(news.wait_status)) {
+    end.signal = WTERMSIG(news.wait_status);
+  } else {
+    end.exit_code = WEXITSTATUS(news.wait_status);
+  }
+  end.over_memory = news.over_memory != 0;
+  end.user = std::chrono::nanoseconds(news.user_ns);
+  end.system = std::chrono::nanoseconds(news.system_ns);
+  end.peak_bytes = news.peak_bytes;
+  end.left = news.left;
+  return end;
+}
+
+absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Fork() {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return absl::ResourceExhaustedError("no socket for the supervisor of users' programs: " + Reason());
+  }
+  Descriptor ours(ends[0]), theirs(ends[1]);
+  const pid_t daemon = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return absl::ResourceExhaustedError("no process for the supervisor of users' programs: " + Reason());
+  if (pid == 0) {
+    ours.Close();
+    SupervisorProcess(std::move(theirs), daemon).Run();
+    _exit(0);
+  }
+  return std::unique_ptr<Supervisor>(new Supervisor(pid, std::move(ours)));
+}
+
+Supervisor::~Supervisor() {
+  shutdown(socket_.get(), SHUT_RDWR);
+  waitpid(pid_, nullptr, 0);
+}
+
+absl::StatusOr<RunningProgram> Supervisor::Start(const Program& program) {
+  std::array<Descriptor, kPlaces> theirs;
+  RunningProgram running;
+  int ends[2];
+  const auto open_pipe = [&](Descriptor& reader, Descriptor& writer, const Descriptor& ours) {
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    reader.Take(ends[0]);
+    writer.Take(ends[1]);
+    return fcntl(ours.get(), F_SETFL, O_NONBLOCK) == 0;
+  };
+  theirs[kText] = FileWith(TextOf(program));
+  const bool sockets = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0;
+  if (sockets) {
+    running.control.Take(ends[0]);
+    theirs[kControl].Take(ends[1]);
+  }
+  if (!sockets || !theirs[kText] || !open_pipe(theirs[kIn], running.in, running.in) ||
+      !open_pipe(running.out, theirs[kOut], running.out) || !open_pipe(running.err, theirs[kErr], running.err)) {
+    return absl::ResourceExhaustedError("no pipe for " + program.file + ": " + Reason());
+  }
+  std::array<int, kPlaces> numbers;
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = theirs[i].get();
+  {
+    MutexLock lock(mutex_);
+    if (!SendDescriptors(socket_.get(), numbers)) {
+      return absl::UnavailableError("the supervisor of users' programs is gone: restart the daemon");
+    }
+  }
+  for (Descriptor& one : theirs) one.Close();
+  KeeperNews news;
+  if (recv(running.control.get(), &news, sizeof(news), 0) != sizeof(news)) {
+    return absl::UnavailableError(program.file + " was not started: its keeper is gone");
+  }
+  if (news.kind == KeeperNews::Kind::kNotStarted) return NotStarted(program, news);
+  running.pid = news.pid;
+  return running;
+}
+
+}  // namespace hotplate::server

@@ -1,0 +1,58 @@
+// Runs programs of users in processes of their own. Code that is not ours never runs in the daemon.
+//
+//   daemon ── supervisor ── keeper ── program ── …
+//
+// The supervisor's process is forked from the daemon at its start, while that has one thread, no secret and no device: so
+// nothing of the kind can be inherited, and a fork costs a fraction of a millisecond however large the daemon becomes. It
+// forks a keeper (keeper.h) for each program. When the daemon ends in whatever way, the supervisor ends, and so do the
+// keepers with all that they keep.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "kernels/base/descriptor.h"
+#include "kernels/base/mutex.h"
+#include "server/workers/keeper.h"
+#include "server/workers/program.h"
+
+namespace hotplate::server {
+
+// A program that runs. Not thread-safe; destroying it kills the program.
+struct RunningProgram {
+  pid_t pid = 0;
+  Descriptor control;       // a keeper's socket: readable when the program has ended
+  Descriptor in, out, err;  // our ends, which do not block
+
+  void Signal(int number) const;  // to its process group
+  void Kill() const;              // with all its processes
+  // When `control` is readable. INTERNAL: the keeper is gone, as after a kill -9 of it.
+  absl::StatusOr<ProgramEnd> End() const;
+};
+
+class Supervisor {
+ public:
+  // To be called while this process has one thread. RESOURCE_EXHAUSTED: the system has no room for a process.
+  static absl::StatusOr<std::unique_ptr<Supervisor>> Fork();
+  // Ends all programs.
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  // Returns when the program has begun. Thread-safe. FAILED_PRECONDITION: the system cannot execute the file, or its
+  // folder cannot be entered; UNAVAILABLE: the supervisor is gone.
+  absl::StatusOr<RunningProgram> Start(const Program& program);
+
+  pid_t pid() const { return pid_; }
+
+ private:
+  Supervisor(pid_t pid, Descriptor socket) : pid_(pid), socket_(std::move(socket)) {}
+
+  const pid_t pid_;
+  Mutex mutex_;
+  const Descriptor socket_;
+};
+
+}  // namespace hotplate::server

@@ -1,0 +1,176 @@
+#include "server/workers/program_job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <thread>
+
+namespace hotplate::server {
+namespace {
+
+using core::OutsideEnd;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+DeviceInfo Cpu() {
+  DeviceInfo info;
+  info.id = "cpu0";
+  info.threads_per_lane = 3;
+  return info;
+}
+
+DeviceInfo Gpu() {
+  DeviceInfo info;
+  info.id = "gpu0";
+  info.uuid = "GPU-1234";
+  return info;
+}
+
+class ProgramJobTest : public testing::Test {
+ protected:
+  void SetUp() override { supervisor_ = *Supervisor::Fork(); }
+
+  std::unique_ptr<ProgramJob> Job(const std::string& script, bool has_client = true) {
+    Program program{.file = "/bin/sh",
+                    .arguments = {"try.sh", "-c", script},
+                    .environment = {"PATH=/usr/bin:/bin", "OMP_NUM_THREADS=1"},
+                    .folder = "/"};
+    streams_ = std::make_shared<ProgramStreams>(has_client);
+    return std::make_unique<ProgramJob>(*supervisor_, ProgramJob::Kind::kExec, std::move(program), streams_);
+  }
+
+  std::string Kept() const {
+    std::string text;
+    for (const OutputPiece& piece : streams_->KeptFrom(0).pieces) text += piece.text;
+    return text;
+  }
+
+  std::unique_ptr<Supervisor> supervisor_;
+  std::shared_ptr<ProgramStreams> streams_;
+  TaskControl control_;
+};
+
+TEST_F(ProgramJobTest, ItsEndAndItsOutputAreTold) {
+  const OutsideEnd end = Job("echo out; echo err >&2; echo $OMP_NUM_THREADS $MKL_NUM_THREADS", false)->Run(Cpu(), control_);
+  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCompleted);
+  EXPECT_EQ(end.use->exit_code, 0);
+  EXPECT_THAT(Kept(), HasSubstr("out\n"));
+  EXPECT_THAT(Kept(), HasSubstr("err\n"));
+  EXPECT_THAT(Kept(), HasSubstr("1 3\n"));
+  EXPECT_GT(end.ran.count(), 0);
+}
+
+TEST_F(ProgramJobTest, AnExitCodeIsAFailure) {
+  const OutsideEnd end = Job("exit 3", false)->Run(Cpu(), control_);
+  EXPECT_EQ(end.kind, OutsideEnd::Kind::kFailed);
+  EXPECT_EQ(end.error.message(), "try.sh ended with exit code 3");
+  EXPECT_EQ(end.use->exit_code, 3);
+  EXPECT_FALSE(end.use->signal);
+}
+
+TEST_F(ProgramJobTest, SoIsASignal) {
+  const OutsideEnd end = Job("kill -SEGV $$", false)->Run(Cpu(), control_);
+  EXPECT_EQ(end.error.message(), "try.sh was ended by SIGSEGV");
+  EXPECT_EQ(end.use->signal, SIGSEGV);
+}
+
+TEST_F(ProgramJobTest, InputAndSignalsReachIt) {
+  const auto job = Job("trap 'echo interrupted' INT; read word; echo got $word; read word; echo end");
+  streams_->AddInput("this\n");
+  std::thread client([&] {
+    while (Kept().find("got this") == std::string::npos) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    streams_->Signal(SIGINT);
+    while (Kept().find("interrupted") == std::string::npos) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    streams_->CloseInput();
+  });
+  const OutsideEnd end = job->Run(Cpu(), control_);
+  client.join();
+  EXPECT_EQ(Kept(), "got this\ninterrupted\nend\n");
+  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCompleted);
+}
+
+TEST_F(ProgramJobTest, MuchInputComesBackWhole) {
+  const auto job = Job("cat");
+  std::string sent, back;
+  for (int i = 0; i < 400'000; ++i) sent += std::to_string(i);
+  std::thread client([&] {
+    for (std::size_t at = 0; at < sent.size(); at += 100'000) {
+      while (!streams_->HasRoomForInput()) {
+        for (const OutputPiece& piece : streams_->TakeOutput()) back += piece.text;
+      }
+      streams_->AddInput(sent.substr(at, 100'000));
+    }
+    streams_->CloseInput();
+    while (back.size() < sent.size()) {
+      for (const OutputPiece& piece : streams_->TakeOutput()) back += piece.text;
+    }
+  });
+  const OutsideEnd end = job->Run(Cpu(), control_);
+  client.join();
+  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCompleted);
+  EXPECT_EQ(back, sent);
+}
+
+TEST_F(ProgramJobTest, ACancelAsksFirst) {
+  const auto job = Job("trap 'echo tidied; exit 0' INT; echo ready; while :; do sleep 0.01; done", false);
+  std::thread client([&] {
+    while (Kept().find("ready") == std::string::npos) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    control_.RequestCancel();
+  });
+  const OutsideEnd end = job->Run(Cpu(), control_);
+  client.join();
+  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCancelled);
+  EXPECT_THAT(Kept(), HasSubstr("tidied"));
+}
+
+TEST_F(ProgramJobTest, ACancelEndsWhatDoesNotListen) {
+  const auto job = Job("trap '' INT TERM; echo ready; while :; do sleep 1000; done", false);
+  std::thread client([&] {
+    while (Kept().find("ready") == std::string::npos) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    control_.RequestCancel();
+  });
+  const OutsideEnd end = job->Run(Cpu(), control_);
+  client.join();
+  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCancelled);
+  EXPECT_EQ(end.use->signal, SIGKILL);
+}
+
+TEST_F(ProgramJobTest, AProgramThatPrintsWithoutEndWaitsForItsClient) {
+  const auto job = Job("yes");
+  std::thread client([&] {
+    while (streams_->HasRoomForOutput()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    control_.RequestCancel();
+  });
+  const OutsideEnd end = job->Run(Cpu(), control_);
+  client.join();
+  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCancelled);
+  std::size_t bytes = 0;
+  for (const OutputPiece& piece : streams_->TakeOutput()) bytes += piece.text.size();
+  EXPECT_LT(bytes, ProgramStreams::kOnTheWay + 1'000'000);
+}
+
+TEST(EnvironmentOnTest, TheNodeAndTheLaneHaveTheirSay) {
+  const std::vector<std::string> environment =
+      EnvironmentOn(Gpu(), {"HOME=/home/me", "SLURM_JOB_ID=of the login node", "CUDA_VISIBLE_DEVICES=7", "HOTPLATE_DIR=/x"},
+                    {"SLURM_JOB_ID=12", "TMPDIR=/tmp/job", "PATH=/node/bin"});
+  EXPECT_THAT(environment, Contains("HOME=/home/me"));
+  EXPECT_THAT(environment, Contains("SLURM_JOB_ID=12"));
+  EXPECT_THAT(environment, Contains("TMPDIR=/tmp/job"));
+  EXPECT_THAT(environment, Contains("CUDA_VISIBLE_DEVICES=GPU-1234"));
+  EXPECT_THAT(environment, Contains("XLA_PYTHON_CLIENT_PREALLOCATE=false"));
+  EXPECT_THAT(environment, Not(Contains(StartsWith("PATH="))));
+  EXPECT_THAT(environment, Not(Contains(StartsWith("HOTPLATE_"))));
+}
+
+TEST(EnvironmentOnTest, WithoutAGpuNoneIsSeen) {
+  const std::vector<std::string> environment = EnvironmentOn(Cpu(), {"CUDA_VISIBLE_DEVICES=0", "MKL_NUM_THREADS=2"}, {});
+  EXPECT_THAT(environment, Contains("CUDA_VISIBLE_DEVICES="));
+  EXPECT_THAT(environment, Contains("OMP_NUM_THREADS=3"));
+  EXPECT_THAT(environment, Contains("MKL_NUM_THREADS=2"));
+}
+
+}  // namespace
+}  // namespace hotplate::server
