@@ -52,7 +52,7 @@ class Supervisor {
 
   const pid_t pid_;
   Mutex mutex_;
-  const Descriptor socket_;
+  const Descriptor socket_ ABSL_GUARDED_BY(mutex_);  // one message at a time
 };
 
 }  // namespace hotplate::server
