@@ -266,7 +266,8 @@ Setting PortRow() {
 Setting UserCodeRow() {
   return Row(
       "user-code", "none|expressions|all",
-      "what clients may have run besides the kernels: nothing, expressions, or all: programs and scripts, with the rights of "
+      "what clients may have run besides the kernels: nothing, expressions, or all: programs and scripts, with the "
+      "rights of "
       "the daemon's owner",
       [](Config& config, const std::string& text) -> Complaint {
         if (text == "none") {

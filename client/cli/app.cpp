@@ -83,9 +83,10 @@ std::vector<std::string> Joined(const ProgramWords& program) {
 absl::Status RunCommandLine(const Command& command, const std::vector<std::string>& words, OutputForm form,
                             Console& console, const Environment& environment) {
   const std::optional<ProgramWords> program = SplitProgram(command, words);
-  const auto arguments = program                           ? ParseArguments(OptionsOfProgram(), Joined(*program), /*keep_rest=*/true)
-                         : command.takes_kernel_parameters ? CommonArguments(words)
-                                                           : ParseArguments(AllOptions(command), words, !command.rest.empty());
+  const auto arguments = program ? ParseArguments(OptionsOfProgram(), Joined(*program), /*keep_rest=*/true)
+                         : command.takes_kernel_parameters
+                             ? CommonArguments(words)
+                             : ParseArguments(AllOptions(command), words, !command.rest.empty());
   if (!arguments.ok()) return arguments.status();
   const auto output = MakeOutput(form, console);
   if (arguments->Flag("help")) {

@@ -234,14 +234,13 @@ class Cancellation {
   std::shared_ptr<State> state_;
 };
 
-// The way to a program that runs: its standard input, and signals. Thread-safe.
+// The way to the standard input of a program that runs. Thread-safe.
 class ProgramInput {
  public:
   virtual ~ProgramInput() = default;
-  // Returns when the bytes are on their way; false: the program takes no more.
+  // Returns when the bytes are on their way, which takes as long as the program does not read; false: it takes no more.
   virtual bool Write(std::string_view bytes) = 0;
   virtual void End() = 0;
-  virtual void Signal(int number) = 0;  // to the program's process group
 };
 
 class Client {
@@ -340,6 +339,8 @@ class Client {
                                         const std::function<void(std::shared_ptr<ProgramInput>)>& on_begin,
                                         const std::function<void(const v1::RunProgramResponse&)>& on_response,
                                         const Cancellation* cancellation = nullptr);
+  // To the process group of a program that runs.
+  absl::Status SignalProgram(const std::string& job_id, int number);
   // Detached, without standard input: returns the job's id.
   absl::StatusOr<std::string> SubmitProgram(const v1::Program& program, const Cancellation* cancellation = nullptr);
   // What it has printed from byte `from` on, counted over both streams, as far as the daemon keeps it.

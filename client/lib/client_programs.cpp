@@ -34,11 +34,6 @@ class ProgramStream final : public ProgramInput {
     request.set_input_ends(true);
     Send(request);
   }
-  void Signal(int number) override {
-    v1::RunProgramRequest request;
-    request.set_signal(number);
-    Send(request);
-  }
   bool Send(const v1::RunProgramRequest& request) {
     MutexLock lock(sending_);
     return !over_ && stream_->Write(request);
@@ -80,11 +75,23 @@ absl::StatusOr<v1::JobEnd> Client::RunProgram(const v1::Program& program,
   return c.Translate(finished);
 }
 
+absl::Status Client::SignalProgram(const std::string& job_id, int number) {
+  const Connection& c = *impl_->connection;
+  v1::SignalProgramRequest request;
+  request.set_job_id(job_id);
+  request.set_signal(number);
+  v1::SignalProgramResponse response;
+  return c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncSignal, request, response, {.repeat = Repeat::kNever});
+}
+
 absl::StatusOr<std::string> Client::SubmitProgram(const v1::Program& program, const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::SubmitProgramRequest request;
   *request.mutable_program() = program;
-  if (program.request_id().empty()) request.mutable_program()->set_request_id(c.request_ids().Next());
+  if (program.request_id().empty()) {
+    request.mutable_program()->set_request_id(c.request_ids().Next());
+    request.mutable_program()->set_forget_when_delivered(true);
+  }
   v1::SubmitProgramResponse response;
   const absl::Status status = c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncSubmit, request, response,
                                      {.stop = Impl::TokenOf(cancellation)});

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -167,18 +168,24 @@ std::optional<int> Reap(pid_t pid) {
   }
 }
 
+// A folder can be "executed", too.
+bool IsProgram(const std::string& path) {
+  struct stat facts {};
+  return stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
 absl::Status Stopped(const ProgramCall& call) { return absl::CancelledError(call.words.front() + " was stopped"); }
 
 }  // namespace
 
 std::optional<std::string> FindProgram(const std::string& program, const VariableReader& environment) {
   if (program.find('/') != std::string::npos)
-    return access(program.c_str(), X_OK) == 0 ? std::optional(program) : std::nullopt;
+    return IsProgram(program) ? std::optional(program) : std::nullopt;
   const std::string path = environment("PATH").value_or("");
   for (std::size_t begin = 0; begin <= path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
     const std::string candidate = path.substr(begin, end - begin) + "/" + program;
-    if (end > begin && access(candidate.c_str(), X_OK) == 0) return candidate;
+    if (end > begin && IsProgram(candidate)) return candidate;
     begin = end + 1;
   }
   return std::nullopt;

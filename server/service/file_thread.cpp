@@ -23,12 +23,12 @@ absl::Status FileThread::Post(std::uint64_t bytes, std::function<void()> task) {
     if (tasks_.size() >= kMostTasks) {
       return absl::ResourceExhaustedError(
           absl::StrCat(tasks_.size(),
-                       " jobs wait for their inputs by path to be opened, the daemon's limit for these; "
+                       " jobs wait for files to be looked at, the daemon's limit for these; "
                        "the file system may be slow or hang: try again later"));
     }
     if (bytes_ > 0 && bytes_ + bytes > kMostBytes) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("jobs that wait for their inputs by path to be opened hold ", bytes_,
+          absl::StrCat("jobs that wait for files to be looked at hold ", bytes_,
                        " bytes, this one would add ", bytes, ", and the daemon's limit for these is ", kMostBytes,
                        "; the file system may be slow or hang: try again later, or give the large inputs by path too"));
     }

@@ -9,8 +9,8 @@
 
 namespace hotplate::server {
 
-// The program as a job that can be submitted. Looks at files, and may wait for them. PERMISSION_DENIED: the daemon runs no
-// code of users; else as wire::FromProto and wire::FindOnNode.
+// The program as a job that can be submitted. Looks at files, and may wait for them. PERMISSION_DENIED: the daemon runs
+// no code of users; else as wire::FromProto and wire::FindOnNode.
 absl::StatusOr<core::JobRequest> ProgramAsJob(const ServiceContext& context, const v1::Program& program,
                                               std::shared_ptr<ProgramStreams> streams);
 

@@ -10,22 +10,37 @@
 namespace hotplate::server {
 namespace {
 
-absl::Status ReadOutput(const ServiceContext& context, const core::Principal& who, const v1::ProgramOutputRequest& request,
-                        v1::ProgramOutputResponse& response) {
-  const core::JobId id(request.job_id().substr(0, 128));
+struct FoundProgram {
+  core::JobId id;
+  std::shared_ptr<ProgramStreams> streams;
+  bool ended = false;
+};
+
+absl::StatusOr<FoundProgram> FindProgramOf(const ServiceContext& context, const core::Principal& who,
+                                           const std::string& job_id) {
+  core::JobId id(job_id.substr(0, 128));
   const absl::StatusOr<core::JobSnapshot> job = context.engine().Get(who, id);
   if (!job.ok()) return context.AboutJob(job.status(), id.value());
   const auto* const program = dynamic_cast<const ProgramJob*>(job->work.get());
   if (program == nullptr) {
     return absl::InvalidArgumentError("job " + id.value() + " runs the kernel " + job->kernel +
-                                         ", which prints nothing: its outputs are arrays (hotplate result " +
-                                         id.value() + ")");
+                                      ", which prints nothing: its outputs are arrays (hotplate result " + id.value() +
+                                      ")");
   }
+  return FoundProgram{std::move(id), program->streams(), job->end != nullptr};
+}
+
+absl::Status ReadOutput(const ServiceContext& context, const core::Principal& who,
+                        const v1::ProgramOutputRequest& request, v1::ProgramOutputResponse& response) {
+  const absl::StatusOr<FoundProgram> program = FindProgramOf(context, who, request.job_id());
+  if (!program.ok()) return program.status();
   // Read after the state was, so that nothing can come behind the end.
-  const ProgramStreams::Kept kept = program->streams()->KeptFrom(request.from());
+  const ProgramStreams::Kept kept = program->streams->KeptFrom(request.from());
   for (const OutputPiece& piece : kept.pieces) AppendTo(piece, *response.add_pieces());
   response.set_begin(kept.begin);
-  response.set_ended(job->end != nullptr && kept.pieces.empty());
+  response.set_ended(program->ended && kept.pieces.empty());
+  // All has been read: it need not be kept for anybody else.
+  if (response.ended()) context.engine().Fetch(who, program->id).IgnoreError();
   response.set_generation(context.generation());
   return absl::OkStatus();
 }
@@ -35,8 +50,23 @@ absl::Status ReadOutput(const ServiceContext& context, const core::Principal& wh
 ProgramsService::ProgramsService(const ServiceContext& context) : ParsedService(context) {
   BidiStream<v1::RunProgramResponse>(
       "Run", [this](grpc::CallbackServerContext* call) { return RunProgramCall::Start(context_, call); });
+  Unary("Signal", &ProgramsService::Signal);
   Unary("Submit", &ProgramsService::Submit);
   Unary("Output", &ProgramsService::Output);
+}
+
+grpc::ServerUnaryReactor* ProgramsService::Signal(grpc::CallbackServerContext* call,
+                                                  const v1::SignalProgramRequest* request,
+                                                  v1::SignalProgramResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kCode, [&](const core::Principal& who) -> absl::Status {
+    const absl::StatusOr<int> number = wire::SignalFromProto(request->signal());
+    if (!number.ok()) return number.status();
+    const absl::StatusOr<FoundProgram> program = FindProgramOf(context_, who, request->job_id());
+    if (!program.ok()) return program.status();
+    if (!program->ended) program->streams->Signal(*number);
+    response->set_generation(context_.generation());
+    return absl::OkStatus();
+  });
 }
 
 grpc::ServerUnaryReactor* ProgramsService::Submit(grpc::CallbackServerContext* call,
@@ -64,9 +94,8 @@ grpc::ServerUnaryReactor* ProgramsService::Submit(grpc::CallbackServerContext* c
 grpc::ServerUnaryReactor* ProgramsService::Output(grpc::CallbackServerContext* call,
                                                   const v1::ProgramOutputRequest* request,
                                                   v1::ProgramOutputResponse* response) {
-  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) {
-    return ReadOutput(context_, who, *request, *response);
-  });
+  return AnswerNow(context_, call, core::Scope::kObserve,
+                   [&](const core::Principal& who) { return ReadOutput(context_, who, *request, *response); });
 }
 
 }  // namespace hotplate::server

@@ -10,6 +10,8 @@ class ProgramsService final : public ParsedService<v1::Programs> {
  public:
   explicit ProgramsService(const ServiceContext& context);
 
+  grpc::ServerUnaryReactor* Signal(grpc::CallbackServerContext* call, const v1::SignalProgramRequest* request,
+                                   v1::SignalProgramResponse* response) override;
   grpc::ServerUnaryReactor* Submit(grpc::CallbackServerContext* call, const v1::SubmitProgramRequest* request,
                                    v1::SubmitProgramResponse* response) override;
   grpc::ServerUnaryReactor* Output(grpc::CallbackServerContext* call, const v1::ProgramOutputRequest* request,

@@ -65,12 +65,6 @@ bool RunProgramCall::Obey(v1::RunProgramRequest& request) {
     case v1::RunProgramRequest::kInputEnds:
       streams_->CloseInput();
       return true;
-    case v1::RunProgramRequest::kSignal: {
-      const absl::StatusOr<int> number = wire::SignalFromProto(request.signal());
-      if (number.ok()) streams_->Signal(*number);
-      if (!number.ok()) Refuse(number.status());
-      return number.ok();
-    }
     case v1::RunProgramRequest::kProgram:
       Refuse(absl::InvalidArgumentError("the stream has its program already; open another stream for another one"));
       return false;
@@ -83,8 +77,8 @@ bool RunProgramCall::Obey(v1::RunProgramRequest& request) {
 void RunProgramCall::Begin(const v1::Program& program) {
   absl::Status status = context_.AcceptsJobs();
   if (status.ok()) {
-    status = context_.PostForFiles(program.ByteSizeLong(),
-                                   [self = shared_from_this(), this, program] { Submit(program); });
+    status =
+        context_.PostForFiles(program.ByteSizeLong(), [self = shared_from_this(), this, program] { Submit(program); });
   }
   if (!status.ok()) Refuse(status);
 }
@@ -92,26 +86,32 @@ void RunProgramCall::Begin(const v1::Program& program) {
 void RunProgramCall::Submit(const v1::Program& program) {
   absl::StatusOr<core::JobRequest> job = ProgramAsJob(context_, program, streams_);
   if (!job.ok()) return Refuse(job.status());
+  if (!job->request_id.empty()) {
+    return Refuse(InvalidField("request_id",
+                               "a program with a client cannot have a request_id: nobody else can have its "
+                               "streams; submit it"));
+  }
   job->attached = true;
   job->on_disconnect = core::DisconnectPolicy::kCancel;
   streams_->Listen([this] { StreamsChanged(); });
   {
     MutexLock lock(mutex_);
-    if (broken_) return;
+    if (broken_ || finished_) return;
     kernel_ = job->kernel;
   }
+  // Before the job, whose end could end the call: while a read is open, the call lives.
+  Read();
   const absl::StatusOr<core::JobId> id = context_.engine().Submit(who_, *std::move(job), shared_from_this(), 0);
   if (!id.ok()) return Refuse(id.status());
   bool broken = false;
   {
     MutexLock lock(mutex_);
     id_ = *id;
-    broken = broken_;
+    broken = broken_ || refusal_;
   }
   // A stream that broke meanwhile was forgotten without this job.
   if (broken) return context_.engine().Unsubscribe(shared_from_this(), core::Engine::OnDisconnect::kCancelNow);
   Advance();
-  Read();
 }
 
 void RunProgramCall::OnChange(const core::JobId& id, std::uint64_t, const core::StateChange& event,
@@ -138,6 +138,11 @@ void RunProgramCall::OnNotice(const std::string& text, std::optional<double> sec
   Advance();
 }
 
+bool RunProgramCall::HasUnsent() {
+  MutexLock lock(mutex_);
+  return !finished_ && !broken_ && (writing_ || (end_ != nullptr && !end_sent_));
+}
+
 void RunProgramCall::StreamsChanged() {
   bool read = false;
   {
@@ -152,7 +157,7 @@ void RunProgramCall::StreamsChanged() {
 void RunProgramCall::Advance() {
   {
     MutexLock lock(mutex_);
-    if (writing_ || finished_ || broken_ || end_sent_ || id_.empty()) return;
+    if (writing_ || finished_ || broken_ || end_sent_ || refusal_ || id_.empty()) return;
     response_.Clear();
     if (!told_id_) {
       response_.set_job_id(id_.value());
@@ -180,14 +185,16 @@ void RunProgramCall::Advance() {
 
 void RunProgramCall::OnWriteDone(bool ok) {
   bool finish = false, broken = false;
+  absl::Status status;
   {
     MutexLock lock(mutex_);
     writing_ = false;
     broken = broken_ || !ok;
-    finish = !broken && end_sent_ && !std::exchange(finished_, true);
+    if (refusal_) status = *refusal_;
+    finish = !broken && (end_sent_ || refusal_) && !std::exchange(finished_, true);
   }
   if (broken) return Break();
-  if (finish) return Finish(grpc::Status::OK);
+  if (finish) return Finish(wire::ToGrpc(status));
   context_.engine().NoteUse();
   Advance();
 }
@@ -195,10 +202,9 @@ void RunProgramCall::OnWriteDone(bool ok) {
 void RunProgramCall::Refuse(const absl::Status& status) {
   {
     MutexLock lock(mutex_);
-    if (finished_ || writing_ || broken_) {
-      broken_ = true;
-      if (finished_ || writing_) return;
-    }
+    if (finished_ || broken_) return;
+    refusal_ = status;
+    if (writing_) return;  // it is told when that is done
     finished_ = true;
   }
   Finish(wire::ToGrpc(status));

@@ -41,6 +41,7 @@ class RunProgramCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, v1
   void OnProgress(const core::JobId&, std::uint64_t, double) override {}
   void OnNotice(const std::string& text, std::optional<double> seconds_left) override;
   void OnFlush() override {}
+  bool HasUnsent() override;
 
  private:
   void Read();
@@ -63,13 +64,14 @@ class RunProgramCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, v1
   v1::RunProgramResponse response_;  // belongs to whoever set writing_
 
   Mutex mutex_;
-  bool begun_ ABSL_GUARDED_BY(mutex_) = false;          // the program came
-  bool read_later_ ABSL_GUARDED_BY(mutex_) = false;     // when there is room for input
+  bool begun_ ABSL_GUARDED_BY(mutex_) = false;       // the program came
+  bool read_later_ ABSL_GUARDED_BY(mutex_) = false;  // when there is room for input
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool told_id_ ABSL_GUARDED_BY(mutex_) = false;
   bool end_sent_ ABSL_GUARDED_BY(mutex_) = false;
-  bool finished_ ABSL_GUARDED_BY(mutex_) = false;       // Finish was called
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // Finish was called
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;
+  std::optional<absl::Status> refusal_ ABSL_GUARDED_BY(mutex_);
   std::string kernel_ ABSL_GUARDED_BY(mutex_);
   core::JobId id_ ABSL_GUARDED_BY(mutex_);
   std::deque<core::StateChange> changes_ ABSL_GUARDED_BY(mutex_);

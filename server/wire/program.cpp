@@ -36,12 +36,25 @@ void CheckTexts(const google::protobuf::RepeatedPtrField<std::string>& texts, co
 }
 
 std::optional<std::string> ValueIn(const std::vector<std::string>& environment, const std::string& name) {
+  std::optional<std::string> value;  // the last one counts
   for (const std::string& variable : environment) {
     if (variable.size() > name.size() && variable.starts_with(name) && variable[name.size()] == '=') {
-      return variable.substr(name.size() + 1);
+      value = variable.substr(name.size() + 1);
     }
   }
-  return std::nullopt;
+  return value;
+}
+
+// PATH as the program in this folder understands it: "bin" and "." are folders of its own.
+std::string PathFrom(const std::string& folder, const std::string& path) {
+  std::string from;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    const std::string one = path.substr(begin, end - begin);
+    absl::StrAppend(&from, from.empty() ? "" : ":", one.empty() || one[0] != '/' ? folder + "/" + one : one);
+    begin = end + 1;
+  }
+  return from;
 }
 
 }  // namespace
@@ -56,8 +69,8 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
   for (const std::string& variable : program.environment()) {
     const std::size_t name = variable.find('=');
     if (name != std::string::npos && name > 0) continue;
-    violations.push_back({"environment", absl::StrCat("environment has ", Quoted(variable.substr(0, 64)),
-                                                      ", which is not NAME=value")});
+    violations.push_back(
+        {"environment", absl::StrCat("environment has ", Quoted(variable.substr(0, 64)), ", which is not NAME=value")});
   }
   std::size_t bytes = 0;
   for (const auto* const texts : {&program.arguments(), &program.environment()}) {
@@ -72,8 +85,8 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
                                                  "; it must be an absolute path")});
   }
   if (program.kind() != "" && program.kind() != "exec" && program.kind() != "python") {
-    violations.push_back({"kind", absl::StrCat("kind is ", Quoted(program.kind().substr(0, 64)),
-                                               "; it can be exec or python")});
+    violations.push_back(
+        {"kind", absl::StrCat("kind is ", Quoted(program.kind().substr(0, 64)), "; it can be exec or python")});
   }
   ProgramRequest request;
   if (program.has_time_limit()) {
@@ -100,9 +113,10 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
   request.job.priority = program.priority();
   request.job.label = program.label();
   request.job.request_id = program.request_id();
-  request.job.payload_hash =
-      absl::HashOf(request.program.arguments, request.program.environment, request.program.folder, request.job.kernel,
-                   request.job.device, request.job.priority);
+  request.job.forget_when_delivered = program.forget_when_delivered();
+  request.job.payload_hash = absl::HashOf(
+      request.program.arguments, request.program.environment, request.program.folder, request.job.kernel,
+      request.job.device, request.job.priority, request.job.time_limit.value_or(core::nanoseconds()).count());
   return request;
 }
 
@@ -116,19 +130,19 @@ absl::Status FindOnNode(server::Program& program, const std::string& node) {
   const std::string asked = program.arguments.front();
   std::optional<std::string> found;
   if (asked.find('/') == std::string::npos) {
-    const std::string path = ValueIn(program.environment, "PATH").value_or("/usr/local/bin:/usr/bin:/bin");
-    found = FindProgram(asked, [&path](const std::string& name) {
-      return name == "PATH" ? std::optional(path) : std::nullopt;
-    });
+    const std::string path =
+        PathFrom(program.folder, ValueIn(program.environment, "PATH").value_or("/usr/local/bin:/usr/bin:/bin"));
+    found = FindProgram(
+        asked, [&path](const std::string& name) { return name == "PATH" ? std::optional(path) : std::nullopt; });
   } else {
     const std::string path = asked[0] == '/' ? asked : program.folder + "/" + asked;
     if (stat(path.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && access(path.c_str(), X_OK) == 0) found = path;
   }
   if (!found) {
-    return Refused(absl::StatusCode::kNotFound,
-                   {{"arguments", absl::StrCat("node ", node, " has no program ", Quoted(asked),
-                                               asked.find('/') == std::string::npos ? " in PATH"
-                                                                                    : " that can be executed")}});
+    return Refused(
+        absl::StatusCode::kNotFound,
+        {{"arguments", absl::StrCat("node ", node, " has no program ", Quoted(asked),
+                                    asked.find('/') == std::string::npos ? " in PATH" : " that can be executed")}});
   }
   program.file = *std::move(found);
   return absl::OkStatus();
@@ -138,8 +152,9 @@ absl::StatusOr<int> SignalFromProto(int number) {
   for (const int one : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT}) {
     if (number == one) return number;
   }
-  return InvalidField("signal", absl::StrCat("signal is ", number,
-                                             "; it can be SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 or SIGCONT"));
+  return InvalidField(
+      "signal",
+      absl::StrCat("signal is ", number, "; it can be SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 or SIGCONT"));
 }
 
 }  // namespace hotplate::wire

@@ -1,5 +1,5 @@
-// A program from the wire. What is checked here is the form; whether the node has the program and its folder, FindOnNode
-// says, which touches the file system and may therefore wait.
+// A program from the wire. What is checked here is the form; whether the node has the program and its folder,
+// FindOnNode says, which touches the file system and may therefore wait.
 #pragma once
 
 #include "absl/status/statusor.h"

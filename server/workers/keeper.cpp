@@ -1,5 +1,6 @@
 #include "server/workers/keeper.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
@@ -15,6 +16,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <optional>
 #include <vector>
 
@@ -51,6 +53,19 @@ void RaiseOomScore() {
   static_cast<void>(ignored);  // it then is as likely to be killed as the daemon
 }
 
+// Every descriptor but the standard ones.
+void CloseOnExec() {
+  if (syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC) == 0) return;
+  // Before Linux 5.11.
+  DIR* const folder = opendir("/proc/self/fd");
+  if (folder == nullptr) return;
+  while (const dirent* const entry = readdir(folder)) {
+    const int number = std::atoi(entry->d_name);
+    if (number > STDERR_FILENO) fcntl(number, F_SETFD, FD_CLOEXEC);
+  }
+  closedir(folder);
+}
+
 struct StartError {
   std::int32_t error = 0, bad_folder = 0;
 };
@@ -72,7 +87,7 @@ struct StartError {
     dup2(streams.in.get(), STDIN_FILENO);
     dup2(streams.out.get(), STDOUT_FILENO);
     dup2(streams.err.get(), STDERR_FILENO);
-    syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
+    CloseOnExec();
     execve(program.file.c_str(), Pointers(program.arguments).data(), Pointers(program.environment).data());
     why = {errno, 0};
   }
@@ -93,7 +108,7 @@ class Keeper {
     signals_.Take(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (!Start()) return;
-    while (!ended_) {
+    while (!ended_ && !killing_) {
       Wait(program_.memory_bytes != 0 ? std::optional(kLookAtMemory) : std::nullopt);
       if (ended_ || killing_) break;
       if (program_.memory_bytes != 0) LookAtMemory();
@@ -123,6 +138,13 @@ class Keeper {
     streams_.in.Close();
     streams_.out.Close();
     streams_.err.Close();
+    // A file server that does not answer can hold it up for ever; the daemon may give up meanwhile.
+    pollfd descriptors[] = {{reader.get(), POLLIN, 0}, {streams_.control.get(), POLLIN, 0}};
+    poll(descriptors, 2, -1);
+    if (descriptors[0].revents == 0) {
+      killing_ = true;
+      return true;
+    }
     StartError why;
     if (read(reader.get(), &why, sizeof(why)) == sizeof(why)) {
       waitpid(pid_, nullptr, 0);
@@ -150,7 +172,9 @@ class Keeper {
     poll(descriptors, 2, at_most ? static_cast<int>(at_most->count()) : -1);
     signalfd_siginfo info;
     while (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
-      if (info.ssi_signo == SIGTERM) killing_ = true;  // the supervisor is gone, or tells so
+      // From the system, since the supervisor is gone: whoever else sends it (a batch system to all of a job's
+      // processes) means the program, which has got it too.
+      if (info.ssi_signo == SIGTERM && getppid() != supervisor_) killing_ = true;
     }
     if (descriptors[1].revents != 0) Obey();
     Reap();
@@ -183,7 +207,7 @@ class Keeper {
 
   void LookAtMemory() {
     const std::vector<pid_t> processes = DescendantsOf(getpid());
-    if (ResidentBytes(processes) <= program_.memory_bytes) return;
+    if (OwnBytes(processes) <= program_.memory_bytes) return;
     if (ProportionalBytes(processes) <= program_.memory_bytes) return;
     end_.over_memory = 1;
     killing_ = true;
@@ -206,6 +230,7 @@ class Keeper {
     end_.kind = KeeperNews::Kind::kEnded;
     end_.pid = pid_;
     end_.left = left;
+    end_.ended = ended_ ? 1 : 0;
     Tell(end_);
   }
 
@@ -217,6 +242,7 @@ class Keeper {
   KeptStreams streams_;
   Descriptor signals_;
   pid_t pid_ = 0;
+  const pid_t supervisor_ = getppid();
   bool ended_ = false;
   bool killing_ = false;
   KeeperNews end_;

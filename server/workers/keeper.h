@@ -31,6 +31,7 @@ struct KeeperNews {
   std::int32_t error = 0;        // errno, of a program that was not started
   std::int32_t bad_folder = 0;   // its folder is what was wrong
   std::int32_t wait_status = 0;  // as waitpid gives it
+  std::int32_t ended = 0;        // and that is known: it was not left in the kernel
   std::int32_t over_memory = 0;
   std::int32_t left = 0;
   std::int64_t user_ns = 0, system_ns = 0;

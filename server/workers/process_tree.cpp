@@ -1,12 +1,13 @@
 #include "server/workers/process_tree.h"
 
 #include <dirent.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace hotplate::server {
 namespace {
@@ -44,24 +45,35 @@ std::vector<pid_t> DescendantsOf(pid_t ancestor) {
   return found;
 }
 
-std::uint64_t ResidentBytes(const std::vector<pid_t>& processes) {
-  static const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  std::uint64_t pages = 0;
-  for (const pid_t process : processes) {
-    std::ifstream file(ProcOf(process) + "statm");
-    std::uint64_t size = 0, resident = 0;
-    if (file >> size >> resident) pages += resident;
+namespace {
+
+// The sum of a file's lines "NAME:   123 kB" with one of two names; nothing if there is none.
+std::optional<std::uint64_t> SumOf(const std::string& path, std::string_view one, std::string_view other) {
+  std::ifstream file(path);
+  std::optional<std::uint64_t> kilobytes;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(one) && !line.starts_with(other)) continue;
+    kilobytes = kilobytes.value_or(0) + std::strtoull(line.c_str() + line.find(':') + 1, nullptr, 10);
   }
-  return pages * page;
+  if (!kilobytes) return std::nullopt;
+  return *kilobytes * 1024;
+}
+
+std::uint64_t OwnBytes(pid_t process) { return SumOf(ProcOf(process) + "status", "RssAnon:", "RssShmem:").value_or(0); }
+
+}  // namespace
+
+std::uint64_t OwnBytes(const std::vector<pid_t>& processes) {
+  std::uint64_t bytes = 0;
+  for (const pid_t process : processes) bytes += OwnBytes(process);
+  return bytes;
 }
 
 std::uint64_t ProportionalBytes(const std::vector<pid_t>& processes) {
   std::uint64_t bytes = 0;
   for (const pid_t process : processes) {
-    std::ifstream file(ProcOf(process) + "smaps_rollup");
-    for (std::string line; std::getline(file, line);) {
-      if (line.starts_with("Pss:")) bytes += std::strtoull(line.c_str() + 4, nullptr, 10) * 1024;
-    }
+    // Not there before Linux 5.6, nor readable of every process.
+    bytes += SumOf(ProcOf(process) + "smaps_rollup", "Pss_Anon:", "Pss_Shmem:").value_or(OwnBytes(process));
   }
   return bytes;
 }

@@ -13,8 +13,9 @@ std::vector<pid_t> ChildrenOf(pid_t parent);
 // All descendants that live now, without `ancestor` itself. Processes that they start meanwhile may be missing.
 std::vector<pid_t> DescendantsOf(pid_t ancestor);
 
-// The resident memory of these processes in bytes. Pages that several of them share count for each.
-std::uint64_t ResidentBytes(const std::vector<pid_t>& processes);
+// The resident memory of these processes in bytes, without pages of files, which the system can drop at any time. Pages
+// that several of them share count for each.
+std::uint64_t OwnBytes(const std::vector<pid_t>& processes);
 // The same with each shared page divided among those that share it. Takes longer.
 std::uint64_t ProportionalBytes(const std::vector<pid_t>& processes);
 

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,11 +18,11 @@ struct Program {
   std::string folder;                    // to begin in
   std::uint64_t memory_bytes = 0;        // all its processes together, beyond which they are killed; 0: no limit
   mode_t umask = 077;
+  int threads_beside_gpu = 1;  // of the processor, where it gets a lane of a GPU
 };
 
 struct ProgramEnd {
-  int exit_code = 0;
-  int signal = 0;  // that ended it; the exit code then says nothing
+  std::optional<int> exit_code, signal;  // one of them, unless it hangs in the kernel
   bool over_memory = false;
   // Of the program and the children that it waited for.
   std::chrono::nanoseconds user{}, system{};

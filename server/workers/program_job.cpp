@@ -33,12 +33,12 @@ std::vector<std::string> OwnEnvironment() {
   return own;
 }
 
-// Reads what is there. False at the stream's end.
-bool Read(const Descriptor& from, OutputStream stream, ProgramStreams& streams) {
+// False: there is nothing now. Closes `from` at the stream's end.
+bool ReadSome(Descriptor& from, OutputStream stream, ProgramStreams& streams) {
   std::array<char, 65'536> block;
   const ssize_t got = read(from.get(), block.data(), block.size());
-  if (got < 0) return errno == EAGAIN || errno == EINTR;
   if (got > 0) streams.AddOutput(stream, {block.data(), static_cast<std::size_t>(got)});
+  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) from.Close();
   return got > 0;
 }
 
@@ -47,7 +47,10 @@ void Write(Descriptor& to, ProgramStreams& streams) {
   while (streams.input() == ProgramStreams::Input::kWaits) {
     std::string text = streams.NextInput();
     const ssize_t written = write(to.get(), text.data(), text.size());
-    if (written < 0 && errno != EAGAIN && errno != EINTR) return to.Close();  // it reads no more
+    if (written < 0 && errno != EAGAIN && errno != EINTR) {  // it reads no more
+      streams.DropInput();
+      return to.Close();
+    }
     const std::size_t done = written < 0 ? 0 : static_cast<std::size_t>(written);
     if (done == text.size()) continue;
     return streams.PutBack(text.substr(done));
@@ -66,22 +69,31 @@ SharedSpec ProgramJob::spec() const {
     return std::make_shared<const KernelSpec>(
         *KernelSpecBuilder(name, summary).NoOutputs().Chunked(static_cast<int>(kGrace.count())).Build());
   };
-  static const SharedSpec exec = made("exec", "a program of yours"), python = made("python", "a Python program of yours");
+  static const SharedSpec exec = made("exec", "a program of yours"),
+                          python = made("python", "a Python program of yours");
   return kind_ == Kind::kPython ? python : exec;
 }
 
 core::OutsideEnd ProgramJob::Run(const DeviceInfo& device, TaskControl& control) {
   using End = core::OutsideEnd::Kind;
-  program_.environment = EnvironmentOn(device, program_.environment, OwnEnvironment());
+  program_.environment =
+      EnvironmentOn(device, device.uuid.empty() ? device.threads_per_lane : program_.threads_beside_gpu,
+                    program_.environment, OwnEnvironment());
   const Steady::time_point start = Steady::now();
-  absl::StatusOr<RunningProgram> running = supervisor_.Start(program_);
+  absl::StatusOr<RunningProgram> running =
+      supervisor_.Start(program_, [&control] { return control.cancel_requested(); });
+  const std::string name = program_.arguments.front();
+  // It may be listed for an hour: what it was made of goes now.
+  program_ = Program{.memory_bytes = program_.memory_bytes};
   core::OutsideEnd told;
   if (!running.ok()) {
-    told.kind = End::kFailed;
+    streams_->Over();
+    told.kind = absl::IsCancelled(running.status()) ? End::kCancelled : End::kFailed;
     told.error = running.status();
     return told;
   }
   const absl::StatusOr<ProgramEnd> end = Attend(*running, control);
+  streams_->Over();
   told.ran = Steady::now() - start;
   if (!end.ok()) {
     told.kind = End::kFailed;
@@ -89,27 +101,23 @@ core::OutsideEnd ProgramJob::Run(const DeviceInfo& device, TaskControl& control)
     return told;
   }
   core::ProcessUse& use = told.use.emplace();
-  if (end->signal != 0) {
-    use.signal = end->signal;
-  } else {
-    use.exit_code = end->exit_code;
-  }
+  use.signal = end->signal;
+  use.exit_code = end->exit_code;
   use.user = end->user;
   use.system = end->system;
   use.peak_bytes = end->peak_bytes;
-  const std::string& name = program_.arguments.front();
   if (end->over_memory) {
     told.kind = End::kFailed;
     told.error = absl::ResourceExhaustedError(absl::StrCat(name, " was killed: its processes took more than the ",
                                                            BytesText(program_.memory_bytes), " that they may have"));
   } else if (control.cancel_requested()) {
     told.kind = End::kCancelled;
-  } else if (end->signal != 0) {
+  } else if (end->signal) {
     told.kind = End::kFailed;
-    told.error = absl::AbortedError(absl::StrCat(name, " was ended by ", SignalText(end->signal)));
-  } else if (end->exit_code != 0) {
+    told.error = absl::AbortedError(absl::StrCat(name, " was ended by ", SignalText(*end->signal)));
+  } else if (end->exit_code.value_or(0) != 0) {
     told.kind = End::kFailed;
-    told.error = absl::AbortedError(absl::StrCat(name, " ended with exit code ", end->exit_code));
+    told.error = absl::AbortedError(absl::StrCat(name, " ended with exit code ", *end->exit_code));
   }
   if (told.error.ok() && end->left > 0) {
     told.kind = End::kFailed;
@@ -126,12 +134,11 @@ absl::StatusOr<ProgramEnd> ProgramJob::Attend(RunningProgram& running, TaskContr
   std::optional<ProgramEnd> end;
   std::optional<Steady::time_point> asked;
   bool killed = false;
-  // What is still in the pipes when all its processes are gone is little, and has no time to wait for a slow client.
-  while (!end || (end->left == 0 && (running.out || running.err))) {
-    const bool room = end || streams_->HasRoomForOutput();
+  while (!end) {
+    const bool room = streams_->HasRoomForOutput();
     const ProgramStreams::Input input = streams_->input();
     if (input == ProgramStreams::Input::kClosed) running.in.Close();
-    pollfd descriptors[] = {{end ? -1 : running.control.get(), POLLIN, 0},
+    pollfd descriptors[] = {{running.control.get(), POLLIN, 0},
                             {room ? running.out.get() : -1, POLLIN, 0},
                             {room ? running.err.get() : -1, POLLIN, 0},
                             {input == ProgramStreams::Input::kWaits ? running.in.get() : -1, POLLOUT, 0},
@@ -139,8 +146,8 @@ absl::StatusOr<ProgramEnd> ProgramJob::Attend(RunningProgram& running, TaskContr
     poll(descriptors, std::size(descriptors), static_cast<int>(kLook.count()));
     eventfd_t ignored;
     eventfd_read(wake.get(), &ignored);
-    if (descriptors[1].revents != 0 && !Read(running.out, OutputStream::kOut, *streams_)) running.out.Close();
-    if (descriptors[2].revents != 0 && !Read(running.err, OutputStream::kErr, *streams_)) running.err.Close();
+    if (descriptors[1].revents != 0) ReadSome(running.out, OutputStream::kOut, *streams_);
+    if (descriptors[2].revents != 0) ReadSome(running.err, OutputStream::kErr, *streams_);
     if (descriptors[3].revents != 0) Write(running.in, *streams_);
     for (const int number : streams_->TakeSignals()) running.Signal(number);
     if (descriptors[0].revents != 0) {
@@ -148,7 +155,7 @@ absl::StatusOr<ProgramEnd> ProgramJob::Attend(RunningProgram& running, TaskContr
       if (!told.ok()) return told.status();
       end = *told;
     }
-    if (end || killed || !control.cancel_requested()) continue;
+    if (killed || !control.cancel_requested()) continue;
     if (!asked) {
       running.Signal(SIGINT);
       asked = Steady::now();
@@ -157,10 +164,16 @@ absl::StatusOr<ProgramEnd> ProgramJob::Attend(RunningProgram& running, TaskContr
       killed = true;
     }
   }
+  // What its processes have written is in the pipes now. Not until they close: somebody else may hold them, such as a
+  // program that it had another service start. It is little, and has no time to wait for a slow client.
+  while (running.out && ReadSome(running.out, OutputStream::kOut, *streams_)) {
+  }
+  while (running.err && ReadSome(running.err, OutputStream::kErr, *streams_)) {
+  }
   return *end;
 }
 
-std::vector<std::string> EnvironmentOn(const DeviceInfo& device, const std::vector<std::string>& client,
+std::vector<std::string> EnvironmentOn(const DeviceInfo& device, int threads, const std::vector<std::string>& client,
                                        const std::vector<std::string>& node) {
   const auto name_of = [](std::string_view variable) { return std::string(variable.substr(0, variable.find('='))); };
   const auto is_nodes = [](std::string_view name) { return name.starts_with("SLURM_") || name == "TMPDIR"; };
@@ -173,9 +186,9 @@ std::vector<std::string> EnvironmentOn(const DeviceInfo& device, const std::vect
     const std::string name = name_of(variable);
     if (is_nodes(name)) variables[name] = variable;
   }
-  const std::string threads = std::to_string(std::max(device.threads_per_lane, 1));
+  const std::string count = std::to_string(std::max(threads, 1));
   for (const char* const name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"}) {
-    variables.try_emplace(name, absl::StrCat(name, "=", threads));
+    variables.try_emplace(name, absl::StrCat(name, "=", count));
   }
   // Nothing: no GPU at all.
   variables["CUDA_VISIBLE_DEVICES"] = absl::StrCat("CUDA_VISIBLE_DEVICES=", device.uuid);

@@ -1,5 +1,5 @@
-// A program as a job of the core: runs it on a lane, with the lane's device and threads in its environment, and moves its
-// standard streams.
+// A program as a job of the core: runs it on a lane, with the lane's device and threads in its environment, and moves
+// its standard streams.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace hotplate::server {
 class ProgramJob final : public core::OutsideWork {
  public:
   // Between the signal that asks a program to end, when its job is cancelled, and the end of it and all its processes.
-  static constexpr std::chrono::milliseconds kGrace{2000};
+  static constexpr std::chrono::milliseconds kGrace{500};
 
   enum class Kind { kExec, kPython };  // the name that the job goes by
 
@@ -39,11 +39,13 @@ class ProgramJob final : public core::OutsideWork {
   const std::shared_ptr<ProgramStreams> streams_;
 };
 
-// The environment of a program on this device: the client's variables, but those that are the node's or the lane's to say.
+// The environment of a program on this device: the client's variables, but those that are the node's or the lane's to
+// say.
 //   from the node        SLURM_*, TMPDIR
-//   from the lane        CUDA_VISIBLE_DEVICES, and OMP_NUM_THREADS and the like unless the client has set them
+//   from the lane        CUDA_VISIBLE_DEVICES, and OMP_NUM_THREADS and the like (`threads`) unless the client has set
+//   them
 // `client` and `node` are NAME=value.
-std::vector<std::string> EnvironmentOn(const DeviceInfo& device, const std::vector<std::string>& client,
+std::vector<std::string> EnvironmentOn(const DeviceInfo& device, int threads, const std::vector<std::string>& client,
                                        const std::vector<std::string>& node);
 
 }  // namespace hotplate::server

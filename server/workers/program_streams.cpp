@@ -8,6 +8,9 @@
 namespace hotplate::server {
 namespace {
 
+// As much as a pipe takes.
+constexpr std::size_t kWrite = std::size_t{64} << 10;
+
 // Grows the newest piece if that is of the same stream.
 void Append(std::deque<OutputPiece>& pieces, OutputStream stream, std::string_view text) {
   if (pieces.empty() || pieces.back().stream != stream ||
@@ -59,7 +62,7 @@ void ProgramStreams::AddInput(std::string text) {
     MutexLock lock(mutex_);
     if (input_closed_) return;
     input_bytes_ += text.size();
-    input_.push_back(std::move(text));
+    for (std::size_t at = 0; at < text.size(); at += kWrite) input_.push_back(text.substr(at, kWrite));
   }
   Wake();
 }
@@ -80,7 +83,8 @@ bool ProgramStreams::HasRoomForInput() const {
 void ProgramStreams::Signal(int number) {
   {
     MutexLock lock(mutex_);
-    signals_.push_back(number);
+    // As a system does: one that has not been delivered is there once.
+    if (std::find(signals_.begin(), signals_.end(), number) == signals_.end()) signals_.push_back(number);
   }
   Wake();
 }
@@ -151,6 +155,22 @@ void ProgramStreams::PutBack(std::string text) {
   MutexLock lock(mutex_);
   input_bytes_ += text.size();
   input_.push_front(std::move(text));
+}
+
+void ProgramStreams::DropInput() {
+  {
+    MutexLock lock(mutex_);
+    input_.clear();
+    input_bytes_ = 0;
+    input_closed_ = true;
+  }
+  TellClient();
+}
+
+void ProgramStreams::Over() {
+  DropInput();
+  MutexLock lock(mutex_);
+  signals_.clear();
 }
 
 std::vector<int> ProgramStreams::TakeSignals() {

@@ -1,5 +1,5 @@
-// What goes in and out of a program that runs for a client: bounded on the way, so that a program that prints more than its
-// client reads waits, as it would for a pipe; and the beginning and the end of it are kept with the job.
+// What goes in and out of a program that runs for a client: bounded on the way, so that a program that prints more than
+// its client reads waits, as it would for a pipe; and the beginning and the end of it are kept with the job.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ class ProgramStreams {
   // Without a client (a detached job) nothing comes in, and all that goes out is only kept.
   explicit ProgramStreams(bool has_client);
 
-  // The client's side. `changed` is called without a lock, on the program's thread: there is output to take, or room for
-  // input. Until Leave returns.
+  // The client's side. `changed` is called on the program's thread, and must call neither Listen nor Leave: there is
+  // output to take, or room for input. Until Leave returns.
   void Listen(std::function<void()> changed);
   void Leave();
   std::vector<OutputPiece> TakeOutput();
@@ -54,6 +54,10 @@ class ProgramStreams {
   std::string NextInput();
   // The rest of what NextInput gave, which could not be written.
   void PutBack(std::string text);
+  // It reads no more: what comes for it is thrown away.
+  void DropInput();
+  // It has ended: only its output is kept.
+  void Over();
   std::vector<int> TakeSignals();
 
   // What is kept from byte `from` on, counted over both streams.

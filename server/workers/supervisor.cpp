@@ -28,6 +28,8 @@ namespace {
 // The descriptors that go with the message which asks for a program.
 enum Place { kText, kControl, kIn, kOut, kErr, kPlaces };
 
+constexpr std::chrono::milliseconds kLook(20);  // at whether to give up
+
 std::string Reason() { return std::strerror(errno); }
 
 // A program as text: each string with its length before it.
@@ -137,8 +139,10 @@ std::optional<std::array<Descriptor, kPlaces>> ReceiveDescriptors(int socket) {
   message.msg_iovlen = 1;
   message.msg_control = &envelope;
   message.msg_controllen = sizeof(envelope);
-  if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) <= 0) return std::nullopt;
+  const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (got == 0) return std::nullopt;
   std::array<Descriptor, kPlaces> received;
+  if (got < 0) return received;
   const cmsghdr* const header = CMSG_FIRSTHDR(&message);
   if (header == nullptr || header->cmsg_len != CMSG_LEN(sizeof(int) * kPlaces)) return received;
   std::array<int, kPlaces> numbers;
@@ -166,6 +170,7 @@ class SupervisorProcess {
     prctl(PR_SET_NAME, "hotplate-super");
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != daemon_) return;
+    setsid();  // what is sent to the daemon's process group is for the daemon
     for (;;) {
       pollfd descriptors[] = {{socket_.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}};
       poll(descriptors, 2, -1);
@@ -185,7 +190,13 @@ class SupervisorProcess {
     const pid_t self = getpid();
     const pid_t keeper = fork();
     if (keeper > 0) keepers_.insert(keeper);
-    if (keeper != 0) return;  // without one the daemon sees its end of the socket close
+    if (keeper < 0) {
+      KeeperNews news;
+      news.kind = KeeperNews::Kind::kNotStarted;
+      news.error = errno;
+      send(asked[kControl].get(), &news, sizeof(news), MSG_NOSIGNAL);
+    }
+    if (keeper != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != self) _exit(0);
     prctl(PR_SET_NAME, "hotplate-keeper");
@@ -208,8 +219,9 @@ class SupervisorProcess {
         if (keepers_.contains(pid)) continue;
         orphans = true;
         kill(pid, SIGKILL);
-        waitpid(pid, nullptr, 0);
+        waitpid(pid, nullptr, WNOHANG);  // the signal of its end brings us here again
       }
+      if (orphans) break;
     }
   }
 
@@ -221,8 +233,8 @@ class SupervisorProcess {
 absl::Status NotStarted(const Program& program, const KeeperNews& news) {
   const std::string why = std::strerror(news.error);
   if (news.error == EAGAIN || news.error == ENOMEM) {
-    return absl::ResourceExhaustedError(absl::StrCat(program.file, " was not started: the system has no room for a process (",
-                                                     why, ")"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat(program.file, " was not started: the system has no room for a process (", why, ")"));
   }
   if (news.bad_folder != 0) {
     return absl::FailedPreconditionError(absl::StrCat("the folder ", program.folder, " cannot be entered: ", why));
@@ -248,7 +260,9 @@ absl::StatusOr<ProgramEnd> RunningProgram::End() const {
     return absl::InternalError("the process that kept the program is gone: how the program ended is not known");
   }
   ProgramEnd end;
-  if (WIFSIGNALED(news.wait_status)) {
+  if (news.ended == 0) {
+    // Neither is known.
+  } else if (WIFSIGNALED(news.wait_status)) {
     end.signal = WTERMSIG(news.wait_status);
   } else {
     end.exit_code = WEXITSTATUS(news.wait_status);
@@ -283,7 +297,12 @@ Supervisor::~Supervisor() {
   waitpid(pid_, nullptr, 0);
 }
 
-absl::StatusOr<RunningProgram> Supervisor::Start(const Program& program) {
+bool Supervisor::alive() const {
+  siginfo_t info{};
+  return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
+absl::StatusOr<RunningProgram> Supervisor::Start(const Program& program, const std::function<bool()>& give_up) {
   std::array<Descriptor, kPlaces> theirs;
   RunningProgram running;
   int ends[2];
@@ -308,10 +327,17 @@ absl::StatusOr<RunningProgram> Supervisor::Start(const Program& program) {
   {
     MutexLock lock(mutex_);
     if (!SendDescriptors(socket_.get(), numbers)) {
-      return absl::UnavailableError("the supervisor of users' programs is gone: restart the daemon");
+      if (errno != EPIPE && errno != ECONNRESET) {
+        return absl::ResourceExhaustedError(program.file + " was not started: " + Reason());
+      }
+      return absl::UnavailableError("the supervisor of programs is gone: restart the daemon");
     }
   }
   for (Descriptor& one : theirs) one.Close();
+  pollfd told{running.control.get(), POLLIN, 0};
+  while (poll(&told, 1, static_cast<int>(kLook.count())) == 0) {
+    if (give_up()) return absl::CancelledError(program.file + " was cancelled before it had begun");
+  }
   KeeperNews news;
   if (recv(running.control.get(), &news, sizeof(news), 0) != sizeof(news)) {
     return absl::UnavailableError(program.file + " was not started: its keeper is gone");

@@ -2,14 +2,15 @@
 //
 //   daemon ── supervisor ── keeper ── program ── …
 //
-// The supervisor's process is forked from the daemon at its start, while that has one thread, no secret and no device: so
-// nothing of the kind can be inherited, and a fork costs a fraction of a millisecond however large the daemon becomes. It
-// forks a keeper (keeper.h) for each program. When the daemon ends in whatever way, the supervisor ends, and so do the
-// keepers with all that they keep.
+// The supervisor's process is forked from the daemon at its start, while that has one thread, no secret and no device:
+// so nothing of the kind can be inherited, and a fork costs a fraction of a millisecond however large the daemon
+// becomes. It forks a keeper (keeper.h) for each program. When the daemon ends in whatever way, the supervisor ends,
+// and so do the keepers with all that they keep.
 #pragma once
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -41,9 +42,13 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // Returns when the program has begun. Thread-safe. FAILED_PRECONDITION: the system cannot execute the file, or its
+  // False: it was killed, and no program can be started any more.
+  bool alive() const;
+
+  // Returns when the program has begun, or `give_up` says so (CANCELLED): it asks a file server, which may not answer.
+  // Thread-safe. FAILED_PRECONDITION: the system cannot execute the file, or its
   // folder cannot be entered; UNAVAILABLE: the supervisor is gone.
-  absl::StatusOr<RunningProgram> Start(const Program& program);
+  absl::StatusOr<RunningProgram> Start(const Program& program, const std::function<bool()>& give_up);
 
   pid_t pid() const { return pid_; }
 

@@ -1,6 +1,7 @@
 """Programs of the user's own in the allocation: hotplate exec, hotplate python, submit, logs."""
 
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -79,7 +80,7 @@ class Programs(harness.Case):
         self.assertEqual(out, "".join(f"{i}\n" for i in range(1, 300001)))
 
     def test_prints_arrive_as_they_are_made(self):
-        path = self.script("print('first'); input(); print('second')")
+        path = self.script("import sys; print('first'); sys.stdin.readline(); print('second')")
         process = subprocess.Popen([str(harness.BIN / "hotplate"), "python", str(path)], cwd=self.folder, env=self.environment,
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.processes.append(process)
@@ -181,12 +182,57 @@ class Programs(harness.Case):
     def test_the_third_ctrl_c_leaves(self):
         process = self.start("exec", "sh", "-c", "trap '' INT; echo $$; while :; do sleep 0.05; done")
         pid = int(process.stdout.readline())
-        for _ in range(3):
+        for count in range(3):
             process.send_signal(signal.SIGINT)
-            time.sleep(0.2)
+            # Pending ones of a kind become one: the next is sent when this one has been seen.
+            pending = 1 << (signal.SIGINT - 1)
+            harness.wait_until(lambda: process.poll() is not None or not pending & int(re.search(
+                r"ShdPnd:\s*([0-9a-f]+)", open(f"/proc/{process.pid}/status", encoding="ascii").read())[1], 16), "it is seen")
         _, err = process.communicate(timeout=harness.PATIENCE)
         self.assertEqual(process.returncode, harness.INTERRUPTED, err)
         harness.wait_until(lambda: not harness.alive(pid), "the program is gone")
+
+    def test_ctrl_c_reaches_a_program_that_does_not_read(self):
+        process = subprocess.Popen([str(harness.BIN / "hotplate"), "exec", "sh", "-c",
+                                    "trap 'echo caught; exit 9' INT; echo ready; while :; do sleep 0.05; done"],
+                                   cwd=self.folder, env=self.environment, stdin=open("/dev/zero", "rb"),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.processes.append(process)
+        self.wait_for_line(process, "ready")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=harness.PATIENCE)
+        self.assertEqual((process.returncode, out), (9, "caught\n"), err)
+
+    def test_ctrl_c_cancels_what_waits(self):
+        daemon = self.start_daemon("--lanes", "1", name="one")
+        first = self.hotplate("--server", "one", "submit", "-q", "exec", "sleep", "1000").strip()
+        process = self.start("--server", "one", "exec", "echo", "never")
+        waits = harness.wait_until(lambda: next((job for job in self.answer("--server", "one", "jobs")["jobs"]
+                                                 if job["state"] == "PENDING"), None), "the second waits")
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=harness.PATIENCE)
+        self.assertEqual((process.returncode, out), (harness.INTERRUPTED, ""), err)
+        harness.wait_until(lambda: self.answer("--server", "one", "show", waits["id"])["state"] == "CANCELLED", "it is cancelled")
+        self.hotplate("--server", "one", "cancel", first)
+        self.stop_daemon(daemon)
+
+    def test_a_drain_ends_a_program_that_does_not_listen(self):
+        daemon = self.start_daemon("--drain-timeout", "1s", name="drains")
+        process = self.start("--server", "drains", "exec", "sh", "-c", "trap '' INT TERM; echo $$; while :; do sleep 0.05; done")
+        pid = int(process.stdout.readline())
+        self.assertEqual(self.stop_daemon(daemon), 0)
+        _, err = process.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(process.returncode, harness.CANCELLED, err)
+        self.assertFalse(harness.alive(pid))
+        self.assertNotIn("something still runs", self.log("drains"))
+
+    def test_bytes_that_are_no_text(self):
+        name = b"caf\xe9.sh"
+        (pathlib.Path(os.fsdecode(os.fsencode(self.folder) + b"/" + name))).write_text("echo $ODD")
+        done = subprocess.run([os.fsencode(harness.BIN / "hotplate"), b"exec", b"sh", name], cwd=self.folder,
+                              env={os.fsencode(key): os.fsencode(value) for key, value in self.environment.items()} | {b"ODD": b"\xff"},
+                              capture_output=True, timeout=harness.PATIENCE, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, b"\xff\n"), done.stderr)
 
     def test_a_client_that_is_killed_takes_its_program_with_it(self):
         process = self.start("exec", "sh", "-c", "trap '' INT HUP TERM; echo $$; while :; do sleep 0.05; done")
@@ -225,6 +271,7 @@ class Programs(harness.Case):
         (self.folder / "text").write_text("no program")
         self.hotplate("exec", "./text", code=harness.INVALID, says='has no program "./text" that can be executed')
         self.hotplate("exec", "--device", "gpu7", "true", code=harness.INVALID, says='no device "gpu7"')
+        self.hotplate("exec", "--request-id", "x", "true", code=harness.USAGE, says="hotplate submit exec")
         self.hotplate("exec", code=harness.USAGE, says="PROGRAM is missing")
         self.hotplate("python", code=harness.USAGE, says="SCRIPT is missing")
         self.hotplate("exec", "--devise", "x", "true", code=harness.USAGE, says="--device")
@@ -258,10 +305,11 @@ class Programs(harness.Case):
         job_id = self.hotplate("submit", "-q", "--label", "later", "python", path, "--x").strip()
         self.hotplate("wait", job_id, code=harness.FAILED)
         self.assertEqual(self.job(job_id)["label"], "later")
-        out = self.hotplate("logs", job_id)
-        self.assertIn("out --x\n", out)
-        self.assertIn("err\n", out)
+        _, out, err = self.run_command("logs", job_id)
+        self.assertEqual((out, err), ("out --x\n", "err\n"))
         self.assertEqual(self.hotplate("logs", "-f", job_id), out)
+        self.hotplate("result", job_id, code=harness.INVALID, says=f"hotplate logs {job_id}")
+        self.hotplate("logs", "-n", "3", job_id, code=harness.USAGE, says="--lines")
         self.hotplate("logs", "no-job", code=harness.INVALID, says="no job no-job")
 
     def test_logs_follow(self):

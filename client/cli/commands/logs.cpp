@@ -34,12 +34,26 @@ std::streamoff TailStart(std::ifstream& file, std::int64_t lines) {
   return 0;
 }
 
+// The bytes of `text` before a character of UTF-8 that is not complete at its end.
+std::size_t WholeCharacters(const std::string& text) {
+  for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
+    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
+    if ((byte & 0xC0) == 0x80) continue;
+    const std::size_t size = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
+    return size > back ? text.size() - back : text.size();
+  }
+  return text.size();
+}
+
 // What a job prints, from its beginning to its end; with --follow until that has come.
 absl::Status LogsOfJob(const Invocation& call, const std::string& word) {
+  if (call.arguments.Text("lines"))
+    return UsageError("--lines is for the daemon's log: logs JOB shows all that is kept");
   auto client = call.Connect();
   if (!client.ok()) return client.status();
   const auto id = SelectJob(*client, word);
   if (!id.ok()) return id.status();
+  std::string begun_out, begun_err;
   for (std::uint64_t from = 0;;) {
     const auto output = client->ProgramOutput(*id, from);
     if (!output.ok()) return output.status();
@@ -49,13 +63,21 @@ absl::Status LogsOfJob(const Invocation& call, const std::string& word) {
       const std::string& text = piece.has_out() ? piece.out() : piece.err();
       from += text.size();
       if (call.console.json) {
-        call.output.Answer([] { return ""; },
-                           [&] { return JsonObject().Text("stream", piece.has_out() ? "out" : "err").Text("text", text).Json(); }, "");
+        call.output.Answer(
+            [] { return ""; },
+            [&] { return JsonObject().Text("stream", piece.has_out() ? "out" : "err").Text("text", text).Json(); }, "");
       } else {
-        call.console.out << (call.console.out_terminal ? Printable(text) : text);
+        std::ostream& stream = piece.has_out() ? call.console.out : call.console.err;
+        const bool terminal = piece.has_out() ? call.console.out_terminal : call.console.err_terminal;
+        std::string& begun = piece.has_out() ? begun_out : begun_err;  // a character of which a part has come
+        begun += text;
+        const std::size_t whole = terminal ? WholeCharacters(begun) : begun.size();
+        stream << (terminal ? Printable(begun.substr(0, whole)) : begun);
+        begun.erase(0, whole);
       }
     }
     call.console.out.flush();
+    call.console.err.flush();
     if (output->ended() || !call.console.out) return absl::OkStatus();
     if (!output->pieces().empty()) continue;
     if (!call.arguments.Flag("follow")) return absl::OkStatus();
@@ -133,8 +155,10 @@ Command LogsCommand() {
       .group = Group::kDaemon,
       .summary = "show the daemon's log, even after it has ended, or what a program of yours prints",
       .details =
-          "Without JOB, the daemon's log; if a batch job's daemon did not become ready, the batch job's output. With JOB, what\n"
-          "that program has printed: the daemon keeps the first 64 KiB and the last 192. --json prints one object per line.",
+          "Without JOB, the daemon's log; if a batch job's daemon did not become ready, the batch job's output. With "
+          "JOB, what\n"
+          "that program has printed: the daemon keeps the first 64 KiB and the last 192. --json prints one object per "
+          "line.",
       .example = "hotplate logs -f",
       .positionals = {{.name = "JOB", .help = "a program's job: its id, or last", .minimum = 0, .offer = Offer::kJob}},
       .options = {{.names = "-f,--follow", .value = "", .help = "keep printing new lines"},

@@ -19,11 +19,15 @@ Command PythonCommand() {
           .summary = "run a Python script of yours in the allocation",
           .details =
               "As exec does, with the Python of $HOTPLATE_PYTHON, else of the active virtual environment or conda\n"
-              "environment, else python3. Options that are not Hotplate's, and all words from the script on, are Python's:\n"
+              "environment, else python3. Options that are not Hotplate's, and all words from the script on, are "
+              "Python's:\n"
               "-m MODULE and -c CODE work, too.",
           .example = "hotplate python train.py --epochs 3",
-          .positionals = {{.name = "SCRIPT", .help = "the script, and its arguments behind it", .minimum = 0,
-                           .maximum = kAnyNumber, .offer = Offer::kFile}},
+          .positionals = {{.name = "SCRIPT",
+                           .help = "the script, and its arguments behind it",
+                           .minimum = 0,
+                           .maximum = kAnyNumber,
+                           .offer = Offer::kFile}},
           .options = ProgramOptions(),
           .rest = "Words after -- are Python's.",
           .run = Python};

@@ -50,6 +50,9 @@ absl::Status Result(const Invocation& call) {
   const std::string& id = *selected;
   const auto job = client->Job(id);
   if (!job.ok()) return job.status();
+  if (job->kernel() == "exec" || job->kernel() == "python")
+    return WithNextStep(absl::InvalidArgumentError("job " + id + " is a program: what it gives is what it prints"),
+                        "hotplate logs " + id);
   auto kernel = client->Describe(job->kernel());
   if (!kernel.ok()) return kernel.status();
   interrupt.Begin();

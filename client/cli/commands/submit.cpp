@@ -57,17 +57,18 @@ absl::Status Submit(const Invocation& call) {
 }  // namespace
 
 Command SubmitCommand() {
-  return {
-      .name = "submit",
-      .group = Group::kJobs,
-      .summary = "queue a job and return at once with its id",
-      .details = "Takes inputs and parameters as run does. The daemon keeps the result: hotplate result JOB -o FILE.\n"
-                 "submit python SCRIPT and submit exec PROGRAM queue programs of yours: hotplate logs JOB shows what they print.",
-      .example = "hotplate submit integrate2d --n 20480 --json | jq -r .jobId",
-      .positionals = JobPositionals(),
-      .options = JobOptionsOfSubmit(),
-      .takes_kernel_parameters = true,
-      .run = Submit};
+  return {.name = "submit",
+          .group = Group::kJobs,
+          .summary = "queue a job and return at once with its id",
+          .details =
+              "Takes inputs and parameters as run does. The daemon keeps the result: hotplate result JOB -o FILE.\n"
+              "submit python SCRIPT and submit exec PROGRAM queue programs of yours: hotplate logs JOB shows what they "
+              "print.",
+          .example = "hotplate submit integrate2d --n 20480 --json | jq -r .jobId",
+          .positionals = JobPositionals(),
+          .options = JobOptionsOfSubmit(),
+          .takes_kernel_parameters = true,
+          .run = Submit};
 }
 
 }  // namespace hotplate::cli

@@ -36,13 +36,32 @@ std::string Interpreter(const Environment& environment) {
   return "python3";
 }
 
+// A label has at most 64 bytes, and what a file's name has may be no text in UTF-8.
+std::string Label(const std::string& name) {
+  std::string label;
+  for (std::size_t at = 0; at < name.size();) {
+    const auto first = static_cast<unsigned char>(name[at]);
+    std::size_t size = first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : 0;
+    for (std::size_t i = 1; i < size; ++i)
+      if (at + i >= name.size() || (static_cast<unsigned char>(name[at + i]) & 0xC0) != 0x80) size = 0;
+    // Overlong forms and halves of pairs of UTF-16 are none either.
+    if (size == 3 && ((first == 0xE0 && static_cast<unsigned char>(name[at + 1]) < 0xA0) ||
+                      (first == 0xED && static_cast<unsigned char>(name[at + 1]) >= 0xA0)))
+      size = 0;
+    const std::string one = size == 0 || first < 0x20 || first == 0x7F ? "?" : name.substr(at, size);
+    if (label.size() + one.size() > 64) break;
+    label += one;
+    at += std::max<std::size_t>(size, 1);
+  }
+  return label;
+}
+
 // The name to list the job by: the script's, or the program's.
 std::string LabelOf(const std::vector<std::string>& words) {
-  const auto named = std::find_if(words.begin(), words.end(), [](const std::string& word) {
-    return !word.empty() && word[0] != '-';
-  });
+  const auto named =
+      std::find_if(words.begin(), words.end(), [](const std::string& word) { return !word.empty() && word[0] != '-'; });
   if (named == words.end()) return "";
-  return std::filesystem::path(*named).filename().string().substr(0, 64);
+  return Label(std::filesystem::path(*named).filename().string());
 }
 
 // Its own exit code is the command's, and all that a script is told.
@@ -56,7 +75,9 @@ absl::Status StatusOfEnd(const Invocation& call, const std::string& job_id, cons
     call.console.err << ReceiptText(receipt, end.state());
   const std::string& why = end.error().message();
   const bool by_itself = end.state() == v1::COMPLETED || end.state() == v1::FAILED;
-  if (by_itself && receipt.process().has_exit_code()) return EndedAs(receipt.process().exit_code());
+  if (by_itself && receipt.process().has_exit_code() &&
+      (receipt.process().exit_code() != 0 || end.state() == v1::COMPLETED))
+    return EndedAs(receipt.process().exit_code());
   if (receipt.process().has_signal() && by_itself) {
     return WithExitCode(absl::AbortedError(why), static_cast<ExitCode>(128 + receipt.process().signal()));
   }
@@ -68,9 +89,11 @@ absl::Status StatusOfEnd(const Invocation& call, const std::string& job_id, cons
 }  // namespace
 
 std::vector<std::string> ExportedEnvironment(const std::string& which, const std::vector<std::string>& own) {
-  const std::vector<std::string> names = which == "ALL" || which == "NONE" ? std::vector<std::string>() : SplitAt(which, ',');
+  const std::vector<std::string> names =
+      which == "ALL" || which == "NONE" ? std::vector<std::string>() : SplitAt(which, ',');
   const auto is_exported = [&](std::string_view name) {
-    if (name.starts_with("HOTPLATE_") || name.starts_with("SSH_") || name == "DISPLAY" || name == "XDG_RUNTIME_DIR") return false;
+    if (name.starts_with("HOTPLATE_") || name.starts_with("SSH_") || name == "DISPLAY" || name == "XDG_RUNTIME_DIR")
+      return false;
     return which == "ALL" || std::find(std::begin(kAlways), std::end(kAlways), name) != std::end(kAlways) ||
            std::find(names.begin(), names.end(), name) != names.end();
   };
@@ -83,10 +106,10 @@ std::vector<std::string> ExportedEnvironment(const std::string& which, const std
   return exported;
 }
 
-absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const std::string& kind, std::vector<std::string> words) {
+absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const std::string& kind,
+                                       std::vector<std::string> words) {
   if (kind == "exec" && words.empty()) return UsageError("PROGRAM is missing: the program to run");
-  if (kind == "python" && words.empty())
-    return UsageError("SCRIPT is missing: a file, -m MODULE or -c CODE");
+  if (kind == "python" && words.empty()) return UsageError("SCRIPT is missing: a file, -m MODULE or -c CODE");
   const auto time_limit = call.arguments.Duration("time-limit");
   if (!time_limit.ok()) return time_limit.status();
   const auto priority = call.arguments.Integer("priority", -100, 100);
@@ -115,28 +138,36 @@ absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const std::string
 
 absl::Status RunAttached(const Invocation& call, const v1::Program& program) {
   client::Cancellation cancellation;
-  ProgramPump pump([&cancellation] { cancellation.Cancel(); });
+  ProgramSignals signals([&cancellation] { cancellation.Cancel(); });
+  if (!program.request_id().empty())
+    return UsageError("--request-id is for a program in the background: hotplate submit " + program.kind() + " …");
   auto client = call.Connect();
   if (!client.ok()) return client.status();
+  signals.Connected();
   std::string job_id;
   bool broken_pipe = false;
   const auto on_response = [&](const v1::RunProgramResponse& response) {
     if (!response.job_id().empty()) job_id = response.job_id();
     for (const v1::ProgramPiece& piece : response.pieces()) {
-      const bool written = piece.has_out() ? WriteOut(STDOUT_FILENO, piece.out()) : WriteOut(STDERR_FILENO, piece.err());
+      const bool written =
+          piece.has_out() ? WriteOut(STDOUT_FILENO, piece.out()) : WriteOut(STDERR_FILENO, piece.err());
       if (written) continue;
       broken_pipe = true;
       cancellation.Cancel();
     }
+    if (response.state_change().state() == v1::RUNNING)
+      signals.Running([&client, &job_id](int number) { client->SignalProgram(job_id, number).IgnoreError(); });
     if (response.has_notice()) Remark(call.console, response.notice().text());
   };
   const absl::StatusOr<v1::JobEnd> end = client->RunProgram(
-      program, [&pump](std::shared_ptr<client::ProgramInput> input) { pump.Begin(std::move(input)); }, on_response, &cancellation);
+      program, [](std::shared_ptr<client::ProgramInput> input) { PassInput(std::move(input)); }, on_response,
+      &cancellation);
+  signals.Running(nullptr);  // the client goes before the signals do
   if (broken_pipe) return EndedAs(128 + SIGPIPE);
   if (end.ok()) return StatusOfEnd(call, job_id, *end);
-  if (pump.signal() != 0 && cancellation.cancelled())
+  if (signals.last() != 0 && cancellation.cancelled())
     return WithExitCode(Interrupted(job_id.empty() ? "nothing was run" : "job " + job_id + " is cancelled"),
-                        static_cast<ExitCode>(128 + pump.signal()));
+                        static_cast<ExitCode>(128 + signals.last()));
   return end.status();
 }
 
@@ -147,8 +178,8 @@ absl::Status SubmitDetached(const Invocation& call, const v1::Program& program) 
   if (!id.ok()) return id.status();
   call.output.Answer(
       [&] {
-        return Done(call.console, "job " + *id + " queued") + "\n  hotplate logs -f " + *id + " · hotplate watch " + *id +
-               " · hotplate cancel " + *id;
+        return Done(call.console, "job " + *id + " queued") + "\n  hotplate logs -f " + *id + " · hotplate watch " +
+               *id + " · hotplate cancel " + *id;
       },
       [&] { return JsonObject().Text("jobId", *id).Text("kernel", program.kind()).Json(); }, *id);
   return absl::OkStatus();

@@ -1,5 +1,5 @@
-// From the words of exec and python to a program that the daemon can run, and one that runs with this command's standard
-// streams.
+// From the words of exec and python to a program that the daemon can run, and one that runs with this command's
+// standard streams.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ namespace hotplate::cli {
 // `words`: the program with its arguments; of kind "python" what goes to the interpreter.
 absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const std::string& kind, std::vector<std::string> words);
 
-// NAME=value of this process's environment, as far as --export says. What belongs to this machine or session alone is left
-// out: HOTPLATE_*, SSH_*, DISPLAY, XDG_RUNTIME_DIR.
+// NAME=value of this process's environment, as far as --export says. What belongs to this machine or session alone is
+// left out: HOTPLATE_*, SSH_*, DISPLAY, XDG_RUNTIME_DIR.
 std::vector<std::string> ExportedEnvironment(const std::string& which, const std::vector<std::string>& own);
 
-// Runs it to its end: standard streams go both ways, signals go to it. The status has the program's own exit code, 128 + n
-// where signal n ended it.
+// Runs it to its end: standard streams go both ways, signals go to it. The status has the program's own exit code, 128
+// + n where signal n ended it.
 absl::Status RunAttached(const Invocation& call, const v1::Program& program);
 absl::Status SubmitDetached(const Invocation& call, const v1::Program& program);
 

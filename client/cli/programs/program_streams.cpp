@@ -8,18 +8,20 @@
 
 #include <array>
 #include <cerrno>
-#include <string>
 #include <utility>
 
 namespace hotplate::cli {
 namespace {
 
-constexpr int kSignalsToLeave = 3;
+using Steady = std::chrono::steady_clock;
+
+constexpr std::size_t kInterruptsToLeave = 3;
+constexpr std::chrono::seconds kWithin(2);
 
 sigset_t PassedSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
     struct sigaction action {};
     // `nohup` and a shell's background jobs ignore some on purpose.
     if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&signals, number);
@@ -27,60 +29,74 @@ sigset_t PassedSignals() {
   return signals;
 }
 
+// In the background a read from the terminal would stop this command.
+bool MayRead() { return isatty(STDIN_FILENO) == 0 || tcgetpgrp(STDIN_FILENO) == getpgrp(); }
+
 }  // namespace
 
-ProgramPump::ProgramPump(std::function<void()> give_up) : give_up_(std::move(give_up)) {
+ProgramSignals::ProgramSignals(std::function<void()> give_up) : give_up_(std::move(give_up)) {
   const sigset_t signals = PassedSignals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signals_.Take(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  wake_.Take(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  stop_.Take(eventfd(0, EFD_CLOEXEC));
   thread_ = std::thread([this] { Run(); });
 }
 
-ProgramPump::~ProgramPump() {
-  stop_ = true;
-  eventfd_write(wake_.get(), 1);
+ProgramSignals::~ProgramSignals() {
+  eventfd_write(stop_.get(), 1);
   thread_.join();
 }
 
-void ProgramPump::Begin(std::shared_ptr<client::ProgramInput> input) {
-  input_ = std::move(input);
-  begun_ = true;
-  eventfd_write(wake_.get(), 1);
+void ProgramSignals::Running(std::function<void(int)> send) {
+  MutexLock lock(mutex_);
+  send_ = std::move(send);
 }
 
-void ProgramPump::Run() {
-  while (!stop_) {
-    const bool reads = input_open_ && begun_;
-    pollfd descriptors[] = {
-        {wake_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {reads ? STDIN_FILENO : -1, POLLIN, 0}};
+void ProgramSignals::Run() {
+  for (;;) {
+    pollfd descriptors[] = {{stop_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
     poll(descriptors, std::size(descriptors), -1);
-    eventfd_t ignored;
-    eventfd_read(wake_.get(), &ignored);
-    if (descriptors[1].revents != 0) Signalled();
-    if (descriptors[2].revents != 0 && !stop_) PassInput();
+    if (descriptors[0].revents != 0) return;
+    signalfd_siginfo info{};
+    while (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) Handle(static_cast<int>(info.ssi_signo));
   }
 }
 
-void ProgramPump::Signalled() {
-  signalfd_siginfo info{};
-  while (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
-    signal_ = static_cast<int>(info.ssi_signo);
-    if (!begun_ || ++signals_sent_ >= kSignalsToLeave) {
-      give_up_();
-    } else {
-      input_->Signal(static_cast<int>(info.ssi_signo));
+void ProgramSignals::Handle(int number) {
+  if (!connected_) _exit(128 + number);  // there is nothing yet to tidy up
+  last_ = number;
+  std::function<void(int)> send;
+  {
+    MutexLock lock(mutex_);
+    send = send_;
+  }
+  send && !IsImpatient(number) ? send(number) : give_up_();
+}
+
+bool ProgramSignals::IsImpatient(int number) {
+  if (number != SIGINT) return false;
+  const Steady::time_point now = Steady::now();
+  std::erase_if(interrupts_, [now](Steady::time_point one) { return now - one > kWithin; });
+  interrupts_.push_back(now);
+  return interrupts_.size() >= kInterruptsToLeave;
+}
+
+void PassInput(std::shared_ptr<client::ProgramInput> input) {
+  std::thread([input = std::move(input)] {
+    std::array<char, 65'536> block;
+    for (;;) {
+      pollfd readable{STDIN_FILENO, POLLIN, 0};
+      if (!MayRead()) {
+        poll(nullptr, 0, 200);
+        continue;
+      }
+      if (poll(&readable, 1, 200) == 0) continue;  // it may have come to the background meanwhile
+      const ssize_t got = read(STDIN_FILENO, block.data(), block.size());
+      if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+      if (got <= 0) return input->End();
+      if (!input->Write({block.data(), static_cast<std::size_t>(got)})) return;
     }
-  }
-}
-
-void ProgramPump::PassInput() {
-  std::array<char, 65'536> block;
-  const ssize_t got = read(STDIN_FILENO, block.data(), block.size());
-  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
-  if (got > 0 && input_->Write({block.data(), static_cast<std::size_t>(got)})) return;
-  input_open_ = false;
-  input_->End();
+  }).detach();
 }
 
 bool WriteOut(int descriptor, std::string_view text) {

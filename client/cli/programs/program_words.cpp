@@ -64,7 +64,8 @@ const std::vector<OptionSpec>& ProgramOptions() {
       {.names = "--label", .value = "TEXT", .help = "a label to find the job by (default: the program's name)"},
       {.names = "--export",
        .value = "ALL|NONE|NAMES",
-       .help = "the variables of your environment that it gets: all (default), none but HOME, PATH and the like, or these too, "
+       .help = "the variables of your environment that it gets: all (default), none but HOME, PATH and the like, or "
+               "these too, "
                "separated by commas"},
       {.names = "--request-id", .value = "ID", .help = "run it once, however often you ask with this id"},
   };

@@ -1,5 +1,5 @@
-// The words of a command that runs a program: Hotplate's own options come first, and all from the program's first word on is
-// the program's, whatever it looks like.
+// The words of a command that runs a program: Hotplate's own options come first, and all from the program's first word
+// on is the program's, whatever it looks like.
 #pragma once
 
 #include <optional>

@@ -218,7 +218,7 @@ TEST_F(ReopenTest, OneDeviceDoesNotWaitForAnother) {
 
 TEST_F(ReopenTest, AJobOnAnotherLaneIsWaitedFor) {
   bodies_["loop"] = Uninterruptible();
-  StartWithGpu([] { return absl::OkStatus(); });
+  StartWithGpu([] { return absl::OkStatus(); }, /*lanes=*/8);  // so that the first one, which reopens it, is done
   Submit(OnGpu("loop"), 1);
   ASSERT_TRUE(gate_.AwaitEntered(1));
   EXPECT_EQ(Run("other", 2), JobState::kFailed);

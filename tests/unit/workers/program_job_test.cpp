@@ -1,8 +1,10 @@
 #include "server/workers/program_job.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -31,7 +33,10 @@ DeviceInfo Gpu() {
 
 class ProgramJobTest : public testing::Test {
  protected:
-  void SetUp() override { supervisor_ = *Supervisor::Fork(); }
+  void SetUp() override {
+    signal(SIGPIPE, SIG_IGN);  // as the daemon does
+    supervisor_ = *Supervisor::Fork();
+  }
 
   std::unique_ptr<ProgramJob> Job(const std::string& script, bool has_client = true) {
     Program program{.file = "/bin/sh",
@@ -54,7 +59,8 @@ class ProgramJobTest : public testing::Test {
 };
 
 TEST_F(ProgramJobTest, ItsEndAndItsOutputAreTold) {
-  const OutsideEnd end = Job("echo out; echo err >&2; echo $OMP_NUM_THREADS $MKL_NUM_THREADS", false)->Run(Cpu(), control_);
+  const OutsideEnd end =
+      Job("echo out; echo err >&2; echo $OMP_NUM_THREADS $MKL_NUM_THREADS", false)->Run(Cpu(), control_);
   EXPECT_EQ(end.kind, OutsideEnd::Kind::kCompleted);
   EXPECT_EQ(end.use->exit_code, 0);
   EXPECT_THAT(Kept(), HasSubstr("out\n"));
@@ -92,6 +98,39 @@ TEST_F(ProgramJobTest, InputAndSignalsReachIt) {
   EXPECT_EQ(end.kind, OutsideEnd::Kind::kCompleted);
 }
 
+TEST_F(ProgramJobTest, InputThatIsNotReadIsThrownAway) {
+  const auto job = Job("exec 0<&-; echo closed; while [ ! -e /proc/self/fd/0 ]; do sleep 0.01; done");
+  std::thread client([&] {
+    // Until a write has found out that nobody reads.
+    while (streams_->input() != ProgramStreams::Input::kClosed) {
+      if (streams_->HasRoomForInput()) streams_->AddInput(std::string(200'000, 'x'));
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    control_.RequestCancel();
+  });
+  const OutsideEnd end = job->Run(Cpu(), control_);
+  client.join();
+  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCancelled);
+  EXPECT_TRUE(streams_->HasRoomForInput());
+}
+
+TEST_F(ProgramJobTest, AProcessOfSomebodyElseDoesNotHoldItsEndUp) {
+  // As where the program has another service start something with its output.
+  const auto job = Job("echo $$; read word; echo said", true);
+  std::optional<int> held;
+  std::thread client([&] {
+    while (Kept().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    held = open(("/proc/" + Kept().substr(0, Kept().find('\n')) + "/fd/1").c_str(), O_WRONLY);
+    streams_->AddInput("go\n");
+  });
+  const OutsideEnd end = job->Run(Cpu(), control_);
+  client.join();
+  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCompleted);
+  EXPECT_THAT(Kept(), HasSubstr("said\n"));
+  EXPECT_GE(*held, 0);
+  close(*held);
+}
+
 TEST_F(ProgramJobTest, MuchInputComesBackWhole) {
   const auto job = Job("cat");
   std::string sent, back;
@@ -115,7 +154,7 @@ TEST_F(ProgramJobTest, MuchInputComesBackWhole) {
 }
 
 TEST_F(ProgramJobTest, ACancelAsksFirst) {
-  const auto job = Job("trap 'echo tidied; exit 0' INT; echo ready; while :; do sleep 0.01; done", false);
+  const auto job = Job("trap 'echo tidied; exit 0' INT; echo ready; while :; do sleep 0.001; done", false);
   std::thread client([&] {
     while (Kept().find("ready") == std::string::npos) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     control_.RequestCancel();
@@ -153,20 +192,22 @@ TEST_F(ProgramJobTest, AProgramThatPrintsWithoutEndWaitsForItsClient) {
 }
 
 TEST(EnvironmentOnTest, TheNodeAndTheLaneHaveTheirSay) {
-  const std::vector<std::string> environment =
-      EnvironmentOn(Gpu(), {"HOME=/home/me", "SLURM_JOB_ID=of the login node", "CUDA_VISIBLE_DEVICES=7", "HOTPLATE_DIR=/x"},
-                    {"SLURM_JOB_ID=12", "TMPDIR=/tmp/job", "PATH=/node/bin"});
+  const std::vector<std::string> environment = EnvironmentOn(
+      Gpu(), 8, {"HOME=/home/me", "SLURM_JOB_ID=of the login node", "CUDA_VISIBLE_DEVICES=7", "HOTPLATE_DIR=/x"},
+      {"SLURM_JOB_ID=12", "TMPDIR=/tmp/job", "PATH=/node/bin"});
   EXPECT_THAT(environment, Contains("HOME=/home/me"));
   EXPECT_THAT(environment, Contains("SLURM_JOB_ID=12"));
   EXPECT_THAT(environment, Contains("TMPDIR=/tmp/job"));
   EXPECT_THAT(environment, Contains("CUDA_VISIBLE_DEVICES=GPU-1234"));
+  EXPECT_THAT(environment, Contains("OMP_NUM_THREADS=8"));
   EXPECT_THAT(environment, Contains("XLA_PYTHON_CLIENT_PREALLOCATE=false"));
   EXPECT_THAT(environment, Not(Contains(StartsWith("PATH="))));
   EXPECT_THAT(environment, Not(Contains(StartsWith("HOTPLATE_"))));
 }
 
 TEST(EnvironmentOnTest, WithoutAGpuNoneIsSeen) {
-  const std::vector<std::string> environment = EnvironmentOn(Cpu(), {"CUDA_VISIBLE_DEVICES=0", "MKL_NUM_THREADS=2"}, {});
+  const std::vector<std::string> environment =
+      EnvironmentOn(Cpu(), 3, {"CUDA_VISIBLE_DEVICES=0", "MKL_NUM_THREADS=2"}, {});
   EXPECT_THAT(environment, Contains("CUDA_VISIBLE_DEVICES="));
   EXPECT_THAT(environment, Contains("OMP_NUM_THREADS=3"));
   EXPECT_THAT(environment, Contains("MKL_NUM_THREADS=2"));

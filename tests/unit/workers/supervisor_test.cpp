@@ -56,6 +56,8 @@ std::string ReadAll(const Descriptor& from) {
   }
 }
 
+bool Never() { return false; }
+
 bool IsThere(pid_t process) { return kill(process, 0) == 0; }
 
 std::size_t OpenDescriptors() {
@@ -75,7 +77,7 @@ class SupervisorTest : public testing::Test {
   }
 
   RunningProgram Start(const Program& program) {
-    absl::StatusOr<RunningProgram> running = supervisor_->Start(program);
+    absl::StatusOr<RunningProgram> running = supervisor_->Start(program, Never);
     EXPECT_TRUE(running.ok()) << running.status();
     return running.ok() ? *std::move(running) : RunningProgram();
   }
@@ -101,7 +103,7 @@ TEST_F(SupervisorTest, AProgramHasItsArgumentsEnvironmentFolderAndStreams) {
   EXPECT_EQ(out, "from the environment\n/\n0022\n");
   EXPECT_EQ(err, "complaint\n");
   EXPECT_EQ(end.exit_code, 7);
-  EXPECT_EQ(end.signal, 0);
+  EXPECT_FALSE(end.signal);
 }
 
 TEST_F(SupervisorTest, WhatGoesInComesOut) {
@@ -123,15 +125,17 @@ TEST_F(SupervisorTest, ItsTimeAndMemoryAreTold) {
 TEST_F(SupervisorTest, AFileThatIsNoProgramIsTold) {
   Program program = Shell("");
   program.file = "/etc/passwd";
-  EXPECT_THAT(supervisor_->Start(program).status().ToString(), HasSubstr("/etc/passwd cannot be executed: Permission denied"));
+  EXPECT_THAT(supervisor_->Start(program, Never).status().ToString(),
+              HasSubstr("/etc/passwd cannot be executed: Permission denied"));
   program.file = "/no/such/program";
-  EXPECT_THAT(supervisor_->Start(program).status().ToString(), HasSubstr("/no/such/program cannot be executed"));
+  EXPECT_THAT(supervisor_->Start(program, Never).status().ToString(), HasSubstr("/no/such/program cannot be executed"));
 }
 
 TEST_F(SupervisorTest, AFolderThatIsNotThereIsTold) {
   Program program = Shell("");
   program.folder = "/no/such/folder";
-  EXPECT_THAT(supervisor_->Start(program).status().ToString(), HasSubstr("/no/such/folder cannot be entered: No such file"));
+  EXPECT_THAT(supervisor_->Start(program, Never).status().ToString(),
+              HasSubstr("/no/such/folder cannot be entered: No such file"));
 }
 
 TEST_F(SupervisorTest, ASignalReachesTheProgramsGroup) {
@@ -190,7 +194,8 @@ TEST_F(SupervisorTest, WhatAProgramLeavesBehindEndsWithIt) {
 }
 
 TEST_F(SupervisorTest, AForkBombIsStopped) {
-  RunningProgram running = Start(Shell("f() { sleep 1000 & }; i=0; while [ $i -lt 200 ]; do f; i=$((i+1)); done; echo 1; wait"));
+  RunningProgram running =
+      Start(Shell("f() { sleep 1000 & }; i=0; while [ $i -lt 200 ]; do f; i=$((i+1)); done; echo 1; wait"));
   ASSERT_EQ(ReadProcesses(running.out, 1).size(), 1U);
   EXPECT_GE(DescendantsOf(running.pid).size(), 200U);
   running.Kill();
@@ -233,17 +238,43 @@ TEST_F(SupervisorTest, AllEndsWithTheSupervisor) {
   ASSERT_EQ(processes.size(), 3U);
   kill(supervisor_->pid(), SIGKILL);
   for (const pid_t process : processes) EXPECT_TRUE(Eventually([&] { return !IsThere(process); })) << process;
-  EXPECT_TRUE(Eventually([&] { return !supervisor_->Start(Shell("")).ok(); }));
+  EXPECT_TRUE(Eventually([&] { return !supervisor_->Start(Shell(""), Never).ok(); }));
+  EXPECT_FALSE(supervisor_->alive());
 }
 
 TEST_F(SupervisorTest, AProgramInheritsNothing) {
   const Descriptor secret(open("/dev/null", O_RDONLY));  // not close-on-exec
   ASSERT_TRUE(secret);
+  SetUp();  // a supervisor that has it
   std::string out;
   Run(Shell("ls /proc/self/fd | tr '\\n' ' '; grep SigBlk /proc/self/status"), &out);
   EXPECT_THAT(out, testing::StartsWith("0 1 2 3 "));  // 3 is the folder that ls reads
   EXPECT_THAT(out, testing::Not(HasSubstr("4 ")));
   EXPECT_THAT(out, HasSubstr("SigBlk:\t0000000000000000"));
+}
+
+TEST_F(SupervisorTest, AStartThatTakesTooLongIsGivenUp) {
+  // As if a file server did not answer.
+  int asked = 0;
+  kill(supervisor_->pid(), SIGSTOP);
+  const absl::StatusOr<RunningProgram> running =
+      supervisor_->Start(Shell("echo never"), [&asked] { return ++asked == 3; });
+  EXPECT_TRUE(absl::IsCancelled(running.status())) << running.status();
+  kill(supervisor_->pid(), SIGCONT);
+  EXPECT_EQ(Run(Shell("exit 3")).exit_code, 3);
+  EXPECT_TRUE(Eventually([&] { return ChildrenOf(supervisor_->pid()).empty(); }));
+}
+
+TEST_F(SupervisorTest, TermForAllOfABatchJobIsForTheProgramToHeed) {
+  RunningProgram running = Start(Shell("trap 'echo heeded; exit 5' TERM; echo $$; while :; do sleep 0.01; done"));
+  const std::vector<pid_t> processes = ReadProcesses(running.out, 1);
+  ASSERT_EQ(processes.size(), 1U);
+  kill(supervisor_->pid(), SIGTERM);
+  for (const pid_t keeper : ChildrenOf(supervisor_->pid())) kill(keeper, SIGTERM);
+  kill(processes[0], SIGTERM);
+  EXPECT_EQ(ReadAll(running.out), "heeded\n");
+  EXPECT_EQ(running.End()->exit_code, 5);
+  EXPECT_TRUE(supervisor_->alive());
 }
 
 TEST_F(SupervisorTest, NothingIsLeftOfManyPrograms) {
