@@ -91,7 +91,7 @@ class SupervisorTest : public testing::Test {
     if (err != nullptr) *err = complained;
     const absl::StatusOr<ProgramEnd> end = running.End();
     EXPECT_TRUE(end.ok()) << end.status();
-    return end.value_or(ProgramEnd{.exit_code = -1});
+    return end.value_or(ProgramEnd());
   }
 
   std::unique_ptr<Supervisor> supervisor_;
