@@ -19,8 +19,8 @@ namespace hotplate::server {
 
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 
-// What the owner's clients may have run, besides the catalogue.
-enum class UserCode { kNone, kExpressions, kAll };
+// Whether clients may run programs of their own, besides the catalogue.
+enum class UserCode { kNone, kAll };
 
 // For saved_bytes: half of the free space and of the space of saved arrays.
 inline constexpr std::uint64_t kHalfOfTheRoom = std::numeric_limits<std::uint64_t>::max();

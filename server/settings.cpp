@@ -265,33 +265,14 @@ Setting PortRow() {
 
 Setting UserCodeRow() {
   return Row(
-      "user-code", "none|expressions|all",
-      "what clients may have run besides the kernels: nothing, expressions, or all: programs and scripts, with the "
-      "rights of "
-      "the daemon's owner",
+      "user-code", "none|all",
+      "whether clients may run programs and scripts of their own, with the rights of the daemon's owner",
       [](Config& config, const std::string& text) -> Complaint {
-        if (text == "none") {
-          config.user_code = UserCode::kNone;
-        } else if (text == "expressions") {
-          config.user_code = UserCode::kExpressions;
-        } else if (text == "all") {
-          config.user_code = UserCode::kAll;
-        } else {
-          return "none, expressions or all";
-        }
+        if (text != "none" && text != "all") return "none or all";
+        config.user_code = text == "all" ? UserCode::kAll : UserCode::kNone;
         return std::nullopt;
       },
-      [](const Config& config) -> std::string {
-        switch (config.user_code) {
-          case UserCode::kNone:
-            return "none";
-          case UserCode::kExpressions:
-            return "expressions";
-          case UserCode::kAll:
-            break;
-        }
-        return "all";
-      });
+      [](const Config& config) -> std::string { return config.user_code == UserCode::kAll ? "all" : "none"; });
 }
 
 Setting PathRoots() {

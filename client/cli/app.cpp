@@ -67,23 +67,9 @@ absl::StatusOr<Arguments> CommonArguments(const std::vector<std::string>& words)
   return ParseArguments(CommonOptions(), common);
 }
 
-std::vector<OptionSpec> OptionsOfProgram() {
-  std::vector<OptionSpec> options = ProgramOptions();
-  options.insert(options.end(), CommonOptions().begin(), CommonOptions().end());
-  return options;
-}
-
-std::vector<std::string> Joined(const ProgramWords& program) {
-  std::vector<std::string> words = program.own;
-  words.push_back("--");
-  words.insert(words.end(), program.program.begin(), program.program.end());
-  return words;
-}
-
-absl::Status RunCommandLine(const Command& command, const std::vector<std::string>& words, OutputForm form,
-                            Console& console, const Environment& environment) {
-  const std::optional<ProgramWords> program = SplitProgram(command, words);
-  const auto arguments = program ? ParseArguments(OptionsOfProgram(), Joined(*program), /*keep_rest=*/true)
+absl::Status RunCommandLine(const Command& command, const std::vector<std::string>& words, const ProgramWords* program,
+                            OutputForm form, Console& console, const Environment& environment) {
+  const auto arguments = program != nullptr ? ParseArguments(AllProgramOptions(), program->own)
                          : command.takes_kernel_parameters
                              ? CommonArguments(words)
                              : ParseArguments(AllOptions(command), words, !command.rest.empty());
@@ -93,7 +79,7 @@ absl::Status RunCommandLine(const Command& command, const std::vector<std::strin
     AnswerPage(console, *output, HelpFor(command, words));
     return Flushed(console);
   }
-  if (!command.takes_kernel_parameters && !program)
+  if (!command.takes_kernel_parameters && program == nullptr)
     if (const absl::Status status = CheckPositionals(command.positionals, arguments->words()); !status.ok())
       return status;
   auto settings = ResolveSettings({.directory = arguments->Text("directory"),
@@ -106,7 +92,7 @@ absl::Status RunCommandLine(const Command& command, const std::vector<std::strin
     if (const auto endpoint = client::ParseEndpoint(settings->endpoint); !endpoint.ok())
       return UsageError(std::string(endpoint.status().message()));
   v1::EndpointRecord connected;
-  const Invocation call{command, words, *arguments, *settings, environment, console, *output, connected};
+  const Invocation call{command, words, *arguments, *settings, environment, console, *output, connected, program};
   absl::Status status = command.run(call);
   if (client::ConnectionLost(status)) status = WhyLost(call, status);
   const absl::Status flushed = Flushed(console);
@@ -182,7 +168,7 @@ int RunHotplate(const std::vector<std::string>& words, Console console, const En
     status = UnknownCommand(words[verb]);
   } else {
     try {  // exceptions of the standard library and third parties: ours throws none
-      status = RunCommandLine(*command, rest, *form, console, environment);
+      status = RunCommandLine(*command, rest, program ? &*program : nullptr, *form, console, environment);
     } catch (const std::bad_alloc&) {
       status = absl::ResourceExhaustedError("this machine has no memory left for that");
     } catch (const std::exception& error) {

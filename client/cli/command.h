@@ -16,6 +16,7 @@
 namespace hotplate::cli {
 
 struct Command;
+struct ProgramWords;
 
 // Everything that one run of a verb may use.
 struct Invocation {
@@ -28,10 +29,12 @@ struct Invocation {
   Output& output;
   // Where the record is left of the daemon that was last connected to.
   v1::EndpointRecord& connected;
+  // The words of a program of the user's (programs/program_words.h); null if the command runs none.
+  const ProgramWords* program = nullptr;
 
   // The same with other settings, which must live as long.
   Invocation With(const Settings& others) const {
-    return {command, words, arguments, others, environment, console, output, connected};
+    return {command, words, arguments, others, environment, console, output, connected, program};
   }
 
   // The daemon that the settings lead to. If there is none, the error tells the fate of its allocation.

@@ -11,7 +11,8 @@ const std::vector<Command>& Commands();
 // Null if there is none.
 const Command* FindCommand(const std::string& name);
 
-// A usage error with the command that the word stands for elsewhere, or the nearest names. `topics` of help are names too.
+// A usage error with the command that the word stands for elsewhere, or the nearest names. `topics` of help are names
+// too.
 absl::Status UnknownCommand(const std::string& word, const std::vector<std::string>& topics = {});
 
 Command UpCommand();

@@ -333,8 +333,8 @@ class Client {
   void Release(JobResult& result);
 
   // Programs of your own, in the allocation (hotplate.v1.Programs). Runs one with its standard streams here: calls
-  // `on_begin` once the daemon has taken it, and `on_response` with what it prints and becomes, on this thread. Returns its
-  // end, whose receipt tells the exit code. A connection that breaks ends the program; so does cancelling.
+  // `on_begin` once the daemon has taken it, and `on_response` with what it prints and becomes, on this thread. Returns
+  // its end, whose receipt tells the exit code. A connection that breaks ends the program; so does cancelling.
   absl::StatusOr<v1::JobEnd> RunProgram(const v1::Program& program,
                                         const std::function<void(std::shared_ptr<ProgramInput>)>& on_begin,
                                         const std::function<void(const v1::RunProgramResponse&)>& on_response,
@@ -343,7 +343,7 @@ class Client {
   absl::Status SignalProgram(const std::string& job_id, int number);
   // Detached, without standard input: returns the job's id.
   absl::StatusOr<std::string> SubmitProgram(const v1::Program& program, const Cancellation* cancellation = nullptr);
-  // What it has printed from byte `from` on, counted over both streams, as far as the daemon keeps it.
+  // Reads its output from byte `from` on, counted over both streams, as far as the daemon keeps it.
   absl::StatusOr<v1::ProgramOutputResponse> ProgramOutput(const std::string& job_id, std::uint64_t from,
                                                           const Cancellation* cancellation = nullptr);
 

@@ -178,9 +178,14 @@ absl::Status Stopped(const ProgramCall& call) { return absl::CancelledError(call
 
 }  // namespace
 
+std::vector<std::string> OwnVariables() {
+  std::vector<std::string> own;
+  for (char** variable = environ; *variable != nullptr; ++variable) own.emplace_back(*variable);
+  return own;
+}
+
 std::optional<std::string> FindProgram(const std::string& program, const VariableReader& environment) {
-  if (program.find('/') != std::string::npos)
-    return IsProgram(program) ? std::optional(program) : std::nullopt;
+  if (program.find('/') != std::string::npos) return IsProgram(program) ? std::optional(program) : std::nullopt;
   const std::string path = environment("PATH").value_or("");
   for (std::size_t begin = 0; begin <= path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());

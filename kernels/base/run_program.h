@@ -19,6 +19,9 @@ namespace hotplate {
 // Reads a variable of the process's environment, or of a test's.
 using VariableReader = std::function<std::optional<std::string>(const std::string& name)>;
 
+// This process's environment, as NAME=value.
+std::vector<std::string> OwnVariables();
+
 struct ProgramCall {
   std::vector<std::string> words = {};  // the program, as in PATH or with a slash, and its arguments
   std::string input = {};               // its standard input

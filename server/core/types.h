@@ -154,11 +154,11 @@ struct DeviceConditions {
   std::optional<std::uint32_t> other_processes;  // the most at one time
 };
 
-// How the processes of a job were that has processes of its own.
+// The program of a job that has processes of its own, with the children that it waited for.
 struct ProcessUse {
   std::optional<int> exit_code, signal;  // one of them, if they are known
   nanoseconds user{}, system{};
-  std::uint64_t peak_bytes = 0;  // resident
+  std::uint64_t peak_bytes = 0;  // resident, of the largest of them
 };
 
 // Made by the engine when the job ends; durations are of the monotonic clock.

@@ -28,8 +28,8 @@ absl::Status FileThread::Post(std::uint64_t bytes, std::function<void()> task) {
     }
     if (bytes_ > 0 && bytes_ + bytes > kMostBytes) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("jobs that wait for files to be looked at hold ", bytes_,
-                       " bytes, this one would add ", bytes, ", and the daemon's limit for these is ", kMostBytes,
+          absl::StrCat("jobs that wait for files to be looked at hold ", bytes_, " bytes, this one would add ", bytes,
+                       ", and the daemon's limit for these is ", kMostBytes,
                        "; the file system may be slow or hang: try again later, or give the large inputs by path too"));
     }
     bytes_ += bytes;

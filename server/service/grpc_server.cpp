@@ -51,10 +51,11 @@ class Implementation final : public GrpcServer {
         telemetry_(context),
         server_service_(context),
         health_(context),
-        reflection_(context, {v1::Catalogue::service_full_name(), v1::Arrays::service_full_name(),
-                              v1::Jobs::service_full_name(), v1::Programs::service_full_name(),
-                              v1::Telemetry::service_full_name(), v1::Server::service_full_name(), grpc::health::v1::Health::service_full_name(),
-                              grpc::reflection::v1alpha::ServerReflection::service_full_name()}) {}
+        reflection_(context,
+                    {v1::Catalogue::service_full_name(), v1::Arrays::service_full_name(), v1::Jobs::service_full_name(),
+                     v1::Programs::service_full_name(), v1::Telemetry::service_full_name(),
+                     v1::Server::service_full_name(), grpc::health::v1::Health::service_full_name(),
+                     grpc::reflection::v1alpha::ServerReflection::service_full_name()}) {}
 
   ~Implementation() override { Shutdown(std::chrono::system_clock::now()); }
 
@@ -71,11 +72,11 @@ class Implementation final : public GrpcServer {
     grpc::ServerBuilder builder;
     connections_ = builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, CredentialsFor(options));
-    for (grpc::Service* service : {static_cast<grpc::Service*>(&catalogue_), static_cast<grpc::Service*>(&arrays_),
-                                   static_cast<grpc::Service*>(&jobs_), static_cast<grpc::Service*>(&programs_),
-                                   static_cast<grpc::Service*>(&telemetry_),
-                                   static_cast<grpc::Service*>(&server_service_), static_cast<grpc::Service*>(&health_),
-                                   static_cast<grpc::Service*>(&reflection_)}) {
+    for (grpc::Service* service :
+         {static_cast<grpc::Service*>(&catalogue_), static_cast<grpc::Service*>(&arrays_),
+          static_cast<grpc::Service*>(&jobs_), static_cast<grpc::Service*>(&programs_),
+          static_cast<grpc::Service*>(&telemetry_), static_cast<grpc::Service*>(&server_service_),
+          static_cast<grpc::Service*>(&health_), static_cast<grpc::Service*>(&reflection_)}) {
       builder.RegisterService(service);
     }
     builder.SetMaxReceiveMessageSize(static_cast<int>(options.message_bytes + kRoomToRefuse));

@@ -23,8 +23,7 @@ absl::StatusOr<core::JobRequest> ProgramAsJob(const ServiceContext& context, con
                                               std::shared_ptr<ProgramStreams> streams) {
   const ServiceContext::ProgramSettings& settings = context.programs();
   if (settings.supervisor == nullptr) {
-    return absl::PermissionDeniedError(
-        "this daemon runs no code of yours: it was started with --user-code none (or expressions)");
+    return absl::PermissionDeniedError("this daemon runs no code of yours: it was started with --user-code none");
   }
   if (!settings.supervisor->alive()) {
     return absl::UnavailableError(

@@ -1,4 +1,4 @@
-// What the calls of hotplate.v1.Programs share.
+// Shared by the calls of hotplate.v1.Programs.
 #pragma once
 
 #include <memory>

@@ -103,8 +103,8 @@ class UpdateStream : public Reactor,
   virtual std::string EndedLocked(std::uint64_t tag) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
 
   // Closes an unneeded stream, and makes room for another at once. Releases the lock.
-  void GiveUp(MutexLock& lock, const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_)
-      ABSL_NO_THREAD_SAFETY_ANALYSIS {
+  void GiveUp(MutexLock& lock, const absl::Status& status)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     std::optional<StreamTicket> ticket = std::move(ticket_);
     ticket_.reset();
     CloseWhenSent(lock, status);

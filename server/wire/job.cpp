@@ -222,12 +222,7 @@ void ReadScalars(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
   request.request_id = spec.request_id();
   request.forget_when_delivered = spec.forget_when_delivered();
   const std::string& label = spec.label();
-  if (!CheckLength(label, core::kMaxLabelBytes, "label", complaints)) return;
-  if (std::any_of(label.begin(), label.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {
-    complaints.Add("label",
-                   "label is " + Quoted(label) + "; line breaks and other control characters are not possible");
-    return;
-  }
+  if (absl::Status status = CheckLabel(label); !status.ok()) return complaints.Add("label", status);
   request.label = label;
 }
 

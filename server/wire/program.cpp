@@ -91,16 +91,10 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
   ProgramRequest request;
   if (program.has_time_limit()) {
     const absl::StatusOr<core::nanoseconds> limit = PositiveDuration(program.time_limit(), "time_limit");
-    if (limit.ok()) {
-      request.job.time_limit = *limit;
-    } else {
-      for (const FieldViolation& one : Violations(limit.status())) violations.push_back(one);
-    }
+    if (limit.ok()) request.job.time_limit = *limit;
+    for (const FieldViolation& one : Violations(limit.status())) violations.push_back(one);
   }
-  if (program.label().size() > core::kMaxLabelBytes) {
-    violations.push_back({"label", absl::StrCat("label is ", Quoted(program.label().substr(0, 80)), "; at most ",
-                                                core::kMaxLabelBytes, " bytes are possible")});
-  }
+  for (const FieldViolation& one : Violations(CheckLabel(program.label()))) violations.push_back(one);
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
 
   request.program.arguments.assign(program.arguments().begin(), program.arguments().end());

@@ -1,5 +1,8 @@
 #include "server/wire/values.h"
 
+#include <algorithm>
+
+#include "kernels/array/quoted.h"
 #include "kernels/base/status.h"
 
 namespace hotplate::wire {
@@ -48,6 +51,18 @@ absl::StatusOr<core::nanoseconds> PositiveDuration(const google::protobuf::Durat
                                    std::to_string(duration.nanos()) + " ns; it must be positive and at most 10 years");
   }
   return std::chrono::seconds(duration.seconds()) + core::nanoseconds(duration.nanos());
+}
+
+absl::Status CheckLabel(const std::string& label) {
+  if (label.size() > core::kMaxLabelBytes) {
+    return InvalidField("label", "label is " + Quoted(label) + "; at most " + std::to_string(core::kMaxLabelBytes) +
+                                     " bytes are possible");
+  }
+  if (std::any_of(label.begin(), label.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {
+    return InvalidField("label",
+                        "label is " + Quoted(label) + "; line breaks and other control characters are not possible");
+  }
+  return absl::OkStatus();
 }
 
 void ToProto(core::nanoseconds duration, google::protobuf::Duration& out) {

@@ -22,6 +22,8 @@ void ToProto(const Signature& signature, v1::Signature& out);
 // INVALID_ARGUMENT, naming `field`: not positive, or out of range.
 absl::StatusOr<core::nanoseconds> PositiveDuration(const google::protobuf::Duration& duration,
                                                    const std::string& field);
+// INVALID_ARGUMENT: too long, or with control characters.
+absl::Status CheckLabel(const std::string& label);
 void ToProto(core::nanoseconds duration, google::protobuf::Duration& out);
 void ToProto(core::WallTime time, google::protobuf::Timestamp& out);
 

@@ -3,11 +3,11 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
+
+#include "server/core/types.h"
 
 namespace hotplate::server {
 
@@ -21,13 +21,14 @@ struct Program {
   int threads_beside_gpu = 1;  // of the processor, where it gets a lane of a GPU
 };
 
+// A program as bytes, for another process of the same hotplated: each string with its length before it.
+std::string TextOf(const Program& program);
+Program ProgramOf(const std::string& text);
+
 struct ProgramEnd {
-  std::optional<int> exit_code, signal;  // one of them, unless it hangs in the kernel
+  core::ProcessUse use;  // without exit code and signal if it hangs in the kernel
   bool over_memory = false;
-  // Of the program and the children that it waited for.
-  std::chrono::nanoseconds user{}, system{};
-  std::uint64_t peak_bytes = 0;  // resident, of the largest of them
-  int left = 0;                  // processes that could not be killed, since they hang in the kernel
+  int left = 0;  // processes that could not be killed, since they hang in the kernel
 };
 
 }  // namespace hotplate::server

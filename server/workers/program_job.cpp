@@ -17,8 +17,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/quantity.h"
-
-extern char** environ;
+#include "kernels/base/run_program.h"
 
 namespace hotplate::server {
 namespace {
@@ -26,12 +25,6 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLook(20);  // at what asks for a cancel
-
-std::vector<std::string> OwnEnvironment() {
-  std::vector<std::string> own;
-  for (char** variable = environ; *variable != nullptr; ++variable) own.emplace_back(*variable);
-  return own;
-}
 
 // False: there is nothing now. Closes `from` at the stream's end.
 bool ReadSome(Descriptor& from, OutputStream stream, ProgramStreams& streams) {
@@ -62,6 +55,23 @@ std::string SignalText(int number) {
   return name == nullptr ? absl::StrCat("signal ", number) : absl::StrCat("SIG", name);
 }
 
+// OK if it ended well.
+absl::Status ErrorOf(const ProgramEnd& end, const std::string& name, std::uint64_t memory_bytes) {
+  if (end.over_memory) {
+    return absl::ResourceExhaustedError(absl::StrCat(name, " was killed: its processes took more than the ",
+                                                     BytesText(memory_bytes), " that they may have"));
+  }
+  if (end.left > 0) {
+    return absl::InternalError(
+        absl::StrCat(end.left, " processes of ", name, " cannot be killed: they hang in the kernel"));
+  }
+  if (end.use.signal) return absl::AbortedError(absl::StrCat(name, " was ended by ", SignalText(*end.use.signal)));
+  if (end.use.exit_code.value_or(0) != 0) {
+    return absl::AbortedError(absl::StrCat(name, " ended with exit code ", *end.use.exit_code));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 SharedSpec ProgramJob::spec() const {
@@ -74,58 +84,35 @@ SharedSpec ProgramJob::spec() const {
   return kind_ == Kind::kPython ? python : exec;
 }
 
-core::OutsideEnd ProgramJob::Run(const DeviceInfo& device, TaskControl& control) {
-  using End = core::OutsideEnd::Kind;
+core::RunResult ProgramJob::Run(const DeviceInfo& device, TaskControl& control) {
   program_.environment =
       EnvironmentOn(device, device.uuid.empty() ? device.threads_per_lane : program_.threads_beside_gpu,
-                    program_.environment, OwnEnvironment());
+                    program_.environment, OwnVariables());
   const Steady::time_point start = Steady::now();
   absl::StatusOr<RunningProgram> running =
       supervisor_.Start(program_, [&control] { return control.cancel_requested(); });
   const std::string name = program_.arguments.front();
   const std::uint64_t memory_bytes = program_.memory_bytes;
-  // It may be listed for an hour: what it was made of goes now.
-  program_ = Program();
-  core::OutsideEnd told;
-  if (!running.ok()) {
-    streams_->Over();
-    told.kind = absl::IsCancelled(running.status()) ? End::kCancelled : End::kFailed;
-    told.error = running.status();
-    return told;
-  }
-  const absl::StatusOr<ProgramEnd> end = Attend(*running, control);
+  program_ = Program();  // the job may be listed for an hour; its environment need not be kept
+  const absl::StatusOr<ProgramEnd> end = running.ok() ? Attend(*running, control) : running.status();
   streams_->Over();
-  told.ran = Steady::now() - start;
+
+  core::RunResult result;
+  if (running.ok()) result.report.kernel_ns = static_cast<std::uint64_t>((Steady::now() - start).count());
   if (!end.ok()) {
-    told.kind = End::kFailed;
-    told.error = end.status();
-    return told;
+    result.error = end.status();
+  } else {
+    result.process = end->use;
+    result.error = ErrorOf(*end, name, memory_bytes);
   }
-  core::ProcessUse& use = told.use.emplace();
-  use.signal = end->signal;
-  use.exit_code = end->exit_code;
-  use.user = end->user;
-  use.system = end->system;
-  use.peak_bytes = end->peak_bytes;
-  if (end->over_memory) {
-    told.kind = End::kFailed;
-    told.error = absl::ResourceExhaustedError(absl::StrCat(name, " was killed: its processes took more than the ",
-                                                           BytesText(memory_bytes), " that they may have"));
-  } else if (control.cancel_requested()) {
-    told.kind = End::kCancelled;
-  } else if (end->signal) {
-    told.kind = End::kFailed;
-    told.error = absl::AbortedError(absl::StrCat(name, " was ended by ", SignalText(*end->signal)));
-  } else if (end->exit_code.value_or(0) != 0) {
-    told.kind = End::kFailed;
-    told.error = absl::AbortedError(absl::StrCat(name, " ended with exit code ", *end->exit_code));
+  if (end.ok() && (end->over_memory || end->left > 0)) {
+    result.kind = core::RunResult::Kind::kFailed;
+  } else if (control.cancel_requested() && (end.ok() || absl::IsCancelled(end.status()))) {
+    result.kind = core::RunResult::Kind::kCancelled;
+  } else if (!result.error.ok()) {
+    result.kind = core::RunResult::Kind::kFailed;
   }
-  if (told.error.ok() && end->left > 0) {
-    told.kind = End::kFailed;
-    told.error = absl::InternalError(
-        absl::StrCat(name, " ended, but ", end->left, " of its processes cannot be killed: they hang in the kernel"));
-  }
-  return told;
+  return result;
 }
 
 absl::StatusOr<ProgramEnd> ProgramJob::Attend(RunningProgram& running, TaskControl& control) {

@@ -23,7 +23,7 @@ class ProgramJob final : public core::OutsideWork {
   ProgramJob(Supervisor& supervisor, Kind kind, Program program, std::shared_ptr<ProgramStreams> streams)
       : supervisor_(supervisor), kind_(kind), program_(std::move(program)), streams_(std::move(streams)) {}
 
-  core::OutsideEnd Run(const DeviceInfo& device, TaskControl& control) override;
+  core::RunResult Run(const DeviceInfo& device, TaskControl& control) override;
   SharedSpec spec() const override;
   std::uint64_t kept_bytes() const override { return streams_->kept_bytes(); }
   std::uint64_t most_kept_bytes() const override { return ProgramStreams::kMostKept; }

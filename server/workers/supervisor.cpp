@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/workers/descriptor_message.h"
 #include "server/workers/process_tree.h"
 
 namespace hotplate::server {
@@ -28,71 +29,9 @@ namespace {
 // The descriptors that go with the message which asks for a program.
 enum Place { kText, kControl, kIn, kOut, kErr, kPlaces };
 
-constexpr std::chrono::milliseconds kLookAtGivingUp(20);  // at whether to give up
+constexpr std::chrono::milliseconds kLookAtGivingUp(20);
 
 std::string Reason() { return std::strerror(errno); }
-
-// A program as text: each string with its length before it.
-void Append(std::string& text, std::uint64_t number) {
-  text.append(reinterpret_cast<const char*>(&number), sizeof(number));
-}
-void Append(std::string& text, const std::string& one) {
-  Append(text, one.size());
-  text += one;
-}
-void Append(std::string& text, const std::vector<std::string>& several) {
-  Append(text, several.size());
-  for (const std::string& one : several) Append(text, one);
-}
-
-std::string TextOf(const Program& program) {
-  std::string text;
-  Append(text, program.file);
-  Append(text, program.arguments);
-  Append(text, program.environment);
-  Append(text, program.folder);
-  Append(text, program.memory_bytes);
-  Append(text, std::uint64_t{program.umask});
-  return text;
-}
-
-// Of a text that this very program wrote.
-class Reader {
- public:
-  explicit Reader(const std::string& text) : text_(text) {}
-  std::uint64_t Number() {
-    std::uint64_t number = 0;
-    std::memcpy(&number, text_.data() + at_, sizeof(number));
-    at_ += sizeof(number);
-    return number;
-  }
-  std::string Text() {
-    const std::size_t size = Number();
-    at_ += size;
-    return text_.substr(at_ - size, size);
-  }
-  std::vector<std::string> Texts() {
-    std::vector<std::string> several(Number());
-    for (std::string& one : several) one = Text();
-    return several;
-  }
-
- private:
-  const std::string& text_;
-  std::size_t at_ = 0;
-};
-
-Program ProgramOf(const std::string& text) {
-  Reader reader(text);
-  Program program;
-  program.file = reader.Text();
-  program.arguments = reader.Texts();
-  program.environment = reader.Texts();
-  program.folder = reader.Text();
-  program.memory_bytes = reader.Number();
-  program.umask = static_cast<mode_t>(reader.Number());
-  return program;
-}
 
 Descriptor FileWith(const std::string& text) {
   Descriptor file(memfd_create("hotplate-program", MFD_CLOEXEC));
@@ -105,50 +44,6 @@ std::string ReadAll(const Descriptor& file) {
   const ssize_t got = pread(file.get(), text.data(), text.size(), 0);
   text.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
   return text;
-}
-
-union Envelope {
-  cmsghdr header;
-  std::array<char, CMSG_SPACE(sizeof(int) * kPlaces)> bytes;
-};
-
-bool SendDescriptors(int socket, const std::array<int, kPlaces>& descriptors) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  Envelope envelope{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = &envelope;
-  message.msg_controllen = sizeof(envelope);
-  cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(descriptors));
-  std::memcpy(CMSG_DATA(header), descriptors.data(), sizeof(descriptors));
-  return sendmsg(socket, &message, MSG_NOSIGNAL) == 1;
-}
-
-// Nothing: the other end has closed.
-std::optional<std::array<Descriptor, kPlaces>> ReceiveDescriptors(int socket) {
-  char byte = 0;
-  iovec data{&byte, 1};
-  Envelope envelope{};
-  msghdr message{};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = &envelope;
-  message.msg_controllen = sizeof(envelope);
-  const ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  if (got == 0) return std::nullopt;
-  std::array<Descriptor, kPlaces> received;
-  if (got < 0) return received;
-  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_len != CMSG_LEN(sizeof(int) * kPlaces)) return received;
-  std::array<int, kPlaces> numbers;
-  std::memcpy(numbers.data(), CMSG_DATA(header), sizeof(numbers));
-  for (int i = 0; i < kPlaces; ++i) received[static_cast<std::size_t>(i)].Take(numbers[static_cast<std::size_t>(i)]);
-  return received;
 }
 
 // The supervisor's process.
@@ -179,14 +74,14 @@ class SupervisorProcess {
       }
       Reap();
       if (descriptors[0].revents == 0) continue;
-      std::optional<std::array<Descriptor, kPlaces>> asked = ReceiveDescriptors(socket_.get());
+      std::optional<std::vector<Descriptor>> asked = ReceiveDescriptors(socket_.get(), kPlaces);
       if (!asked) return;  // the keepers see that the daemon is gone
-      if ((*asked)[kText]) Begin(*std::move(asked));
+      if (!asked->empty()) Begin(*std::move(asked));
     }
   }
 
  private:
-  void Begin(std::array<Descriptor, kPlaces> asked) {
+  void Begin(std::vector<Descriptor> asked) {
     const pid_t self = getpid();
     const pid_t keeper = fork();
     if (keeper > 0) keepers_.insert(keeper);
@@ -207,21 +102,11 @@ class SupervisorProcess {
     _exit(0);
   }
 
+  // A keeper that is killed leaves what it kept to us; so does each process of that which is killed here.
   void Reap() {
-    bool keeper_gone = false;
-    for (pid_t pid = 0; (pid = waitpid(-1, nullptr, WNOHANG)) > 0;) keeper_gone |= keepers_.erase(pid) > 0;
-    if (!keeper_gone) return;
-    // What a keeper kept that was killed itself is ours now.
-    bool orphans = true;
-    while (orphans) {
-      orphans = false;
-      for (const pid_t pid : ChildrenOf(getpid())) {
-        if (keepers_.contains(pid)) continue;
-        orphans = true;
-        kill(pid, SIGKILL);
-        waitpid(pid, nullptr, WNOHANG);  // the signal of its end brings us here again
-      }
-      if (orphans) break;
+    for (pid_t pid = 0; (pid = waitpid(-1, nullptr, WNOHANG)) > 0;) keepers_.erase(pid);
+    for (const pid_t child : ChildrenOf(getpid())) {
+      if (!keepers_.contains(child)) kill(child, SIGKILL);
     }
   }
 
@@ -260,17 +145,12 @@ absl::StatusOr<ProgramEnd> RunningProgram::End() const {
     return absl::InternalError("the process that kept the program is gone: how the program ended is not known");
   }
   ProgramEnd end;
-  if (news.ended == 0) {
-    // Neither is known.
-  } else if (WIFSIGNALED(news.wait_status)) {
-    end.signal = WTERMSIG(news.wait_status);
-  } else {
-    end.exit_code = WEXITSTATUS(news.wait_status);
-  }
+  if (news.ended != 0 && WIFSIGNALED(news.wait_status)) end.use.signal = WTERMSIG(news.wait_status);
+  if (news.ended != 0 && WIFEXITED(news.wait_status)) end.use.exit_code = WEXITSTATUS(news.wait_status);
+  end.use.user = std::chrono::nanoseconds(news.user_ns);
+  end.use.system = std::chrono::nanoseconds(news.system_ns);
+  end.use.peak_bytes = news.peak_bytes;
   end.over_memory = news.over_memory != 0;
-  end.user = std::chrono::nanoseconds(news.user_ns);
-  end.system = std::chrono::nanoseconds(news.system_ns);
-  end.peak_bytes = news.peak_bytes;
   end.left = news.left;
   return end;
 }

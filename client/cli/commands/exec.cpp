@@ -7,7 +7,7 @@ namespace hotplate::cli {
 namespace {
 
 absl::Status Exec(const Invocation& call) {
-  const absl::StatusOr<v1::Program> program = ProgramFor(call, "exec", call.arguments.rest());
+  const absl::StatusOr<v1::Program> program = ProgramFor(call, *call.program);
   return program.ok() ? RunAttached(call, *program) : program.status();
 }
 

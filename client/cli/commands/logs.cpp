@@ -34,18 +34,7 @@ std::streamoff TailStart(std::ifstream& file, std::int64_t lines) {
   return 0;
 }
 
-// The bytes of `text` before a character of UTF-8 that is not complete at its end.
-std::size_t WholeCharacters(const std::string& text) {
-  for (std::size_t back = 1; back <= std::min<std::size_t>(3, text.size()); ++back) {
-    const auto byte = static_cast<unsigned char>(text[text.size() - back]);
-    if ((byte & 0xC0) == 0x80) continue;
-    const std::size_t size = byte >= 0xF0 ? 4 : byte >= 0xE0 ? 3 : byte >= 0xC0 ? 2 : 1;
-    return size > back ? text.size() - back : text.size();
-  }
-  return text.size();
-}
-
-// What a job prints, from its beginning to its end; with --follow until that has come.
+// Prints the output of a program from its beginning; with --follow until it has ended.
 absl::Status LogsOfJob(const Invocation& call, const std::string& word) {
   if (call.arguments.Text("lines"))
     return UsageError("--lines is for the daemon's log: logs JOB shows all that is kept");

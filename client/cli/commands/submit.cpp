@@ -5,15 +5,14 @@
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/jobs/progress.h"
 #include "client/cli/programs/program_call.h"
-#include "client/cli/programs/program_words.h"
 #include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 namespace {
 
 absl::Status Submit(const Invocation& call) {
-  if (const auto words = SplitProgram(call.command, call.words)) {
-    const auto program = ProgramFor(call, words->kind, call.arguments.rest());
+  if (call.program != nullptr) {
+    const auto program = ProgramFor(call, *call.program);
     return program.ok() ? SubmitDetached(call, *program) : program.status();
   }
   client::Cancellation cancellation;

@@ -110,7 +110,7 @@ absl::Status TypeScalars(const v1::KernelSpec& kernel, absl::StatusOr<client::Cl
       for (const v1::ArgumentSpec& one : kernel.inputs())
         if (one.name() == other.name && one.type() == type) {
           if (!found) found = TypeOf(other, client);
-          // Of numbers alone, one that is not an integer makes all of them floats.
+          // If all inputs are numbers, one that is not an integer makes all of them floats.
           if (other.kind == InputArgument::Kind::kScalar && !ParseInteger(other.text)) written = other.text;
         }
     input.dtype = found ? found->first : TypeAsWritten(written, Candidates(kernel, type));

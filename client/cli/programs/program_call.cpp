@@ -10,22 +10,18 @@
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/jobs/receipt.h"
 #include "client/cli/programs/program_streams.h"
+#include "client/cli/programs/program_words.h"
 #include "client/cli/terminal/json.h"
-#include "kernels/base/quantity.h"
-
-extern char** environ;
+#include "kernels/array/quoted.h"
+#include "kernels/base/run_program.h"
 
 namespace hotplate::cli {
 namespace {
 
-// What a program can hardly do without.
-constexpr std::string_view kAlways[] = {"HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TERM"};
+constexpr std::size_t kLongestLabel = 64;  // bytes
 
-std::vector<std::string> OwnEnvironment() {
-  std::vector<std::string> own;
-  for (char** variable = environ; *variable != nullptr; ++variable) own.emplace_back(*variable);
-  return own;
-}
+// Variables that programs need in any case.
+constexpr std::string_view kAlways[] = {"HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TERM"};
 
 // The Python that the words do not name: of the environment that is active here.
 std::string Interpreter(const Environment& environment) {
@@ -36,32 +32,15 @@ std::string Interpreter(const Environment& environment) {
   return "python3";
 }
 
-// A label has at most 64 bytes, and what a file's name has may be no text in UTF-8.
-std::string Label(const std::string& name) {
-  std::string label;
-  for (std::size_t at = 0; at < name.size();) {
-    const auto first = static_cast<unsigned char>(name[at]);
-    std::size_t size = first < 0x80 ? 1 : first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : 0;
-    for (std::size_t i = 1; i < size; ++i)
-      if (at + i >= name.size() || (static_cast<unsigned char>(name[at + i]) & 0xC0) != 0x80) size = 0;
-    // Overlong forms and halves of pairs of UTF-16 are none either.
-    if (size == 3 && ((first == 0xE0 && static_cast<unsigned char>(name[at + 1]) < 0xA0) ||
-                      (first == 0xED && static_cast<unsigned char>(name[at + 1]) >= 0xA0)))
-      size = 0;
-    const std::string one = size == 0 || first < 0x20 || first == 0x7F ? "?" : name.substr(at, size);
-    if (label.size() + one.size() > 64) break;
-    label += one;
-    at += std::max<std::size_t>(size, 1);
-  }
-  return label;
-}
-
 // The name to list the job by: the script's, or the program's.
 std::string LabelOf(const std::vector<std::string>& words) {
   const auto named =
       std::find_if(words.begin(), words.end(), [](const std::string& word) { return !word.empty() && word[0] != '-'; });
   if (named == words.end()) return "";
-  return Label(std::filesystem::path(*named).filename().string());
+  // A file's name may be longer than a label, and no text.
+  std::string label = Printable(std::filesystem::path(*named).filename().string());
+  while (label.size() > kLongestLabel || !IsUtf8(label)) label.pop_back();
+  return label;
 }
 
 // Its own exit code is the command's, and all that a script is told.
@@ -106,23 +85,24 @@ std::vector<std::string> ExportedEnvironment(const std::string& which, const std
   return exported;
 }
 
-absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const std::string& kind,
-                                       std::vector<std::string> words) {
-  if (kind == "exec" && words.empty()) return UsageError("PROGRAM is missing: the program to run");
-  if (kind == "python" && words.empty()) return UsageError("SCRIPT is missing: a file, -m MODULE or -c CODE");
+absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const ProgramWords& words) {
+  const bool python = words.kind == "python";
+  if (words.program.empty())
+    return UsageError(python ? "SCRIPT is missing: a file, -m MODULE or -c CODE"
+                             : "PROGRAM is missing: the program to run");
   const auto time_limit = call.arguments.Duration("time-limit");
   if (!time_limit.ok()) return time_limit.status();
   const auto priority = call.arguments.Integer("priority", -100, 100);
   if (!priority.ok()) return priority.status();
   v1::Program program;
-  program.set_kind(kind);
-  program.set_label(call.arguments.Text("label").value_or(LabelOf(words)));
-  if (kind == "python") program.add_arguments(Interpreter(call.environment));
-  for (std::string& word : words) program.add_arguments(std::move(word));
-  for (std::string& variable : ExportedEnvironment(call.arguments.Text("export").value_or("ALL"), OwnEnvironment()))
+  program.set_kind(words.kind);
+  program.set_label(call.arguments.Text("label").value_or(LabelOf(words.program)));
+  if (python) program.add_arguments(Interpreter(call.environment));
+  for (const std::string& word : words.program) program.add_arguments(word);
+  for (std::string& variable : ExportedEnvironment(call.arguments.Text("export").value_or("ALL"), OwnVariables()))
     program.add_environment(std::move(variable));
   // Into a pipe Python would print by the block, and what it prints would come late.
-  if (kind == "python" && !call.environment("PYTHONUNBUFFERED")) program.add_environment("PYTHONUNBUFFERED=1");
+  if (python && !call.environment("PYTHONUNBUFFERED")) program.add_environment("PYTHONUNBUFFERED=1");
   std::error_code error;
   program.set_folder(std::filesystem::current_path(error).string());
   if (error) return absl::NotFoundError("the current folder cannot be found: " + error.message());

@@ -10,8 +10,7 @@
 
 namespace hotplate::cli {
 
-// `words`: the program with its arguments; of kind "python" what goes to the interpreter.
-absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const std::string& kind, std::vector<std::string> words);
+absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const ProgramWords& words);
 
 // NAME=value of this process's environment, as far as --export says. What belongs to this machine or session alone is
 // left out: HOTPLATE_*, SSH_*, DISPLAY, XDG_RUNTIME_DIR.

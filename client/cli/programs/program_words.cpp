@@ -15,12 +15,6 @@ const OptionSpec* OptionOf(const std::vector<OptionSpec>& options, const std::st
   return nullptr;
 }
 
-std::vector<OptionSpec> AllProgramOptions() {
-  std::vector<OptionSpec> options = ProgramOptions();
-  options.insert(options.end(), CommonOptions().begin(), CommonOptions().end());
-  return options;
-}
-
 // The first word that is neither an option of ours nor the value of one.
 std::size_t FirstOfProgram(const std::string& kind, const std::vector<std::string>& words) {
   const std::vector<OptionSpec> options = AllProgramOptions();
@@ -36,6 +30,12 @@ std::size_t FirstOfProgram(const std::string& kind, const std::vector<std::strin
 
 }  // namespace
 
+std::vector<OptionSpec> AllProgramOptions() {
+  std::vector<OptionSpec> options = ProgramOptions();
+  options.insert(options.end(), CommonOptions().begin(), CommonOptions().end());
+  return options;
+}
+
 std::optional<ProgramWords> SplitProgram(const Command& command, const std::vector<std::string>& words) {
   ProgramWords split;
   std::vector<std::string> rest = words;
@@ -45,7 +45,7 @@ std::optional<ProgramWords> SplitProgram(const Command& command, const std::vect
     const std::size_t verb = FirstWord(AllProgramOptions(), words);
     if (verb >= words.size() || (words[verb] != "exec" && words[verb] != "python")) return std::nullopt;
     split.kind = words[verb];
-    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(verb));
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(verb));  // options may stand before it, too
   } else {
     return std::nullopt;
   }
@@ -64,9 +64,8 @@ const std::vector<OptionSpec>& ProgramOptions() {
       {.names = "--label", .value = "TEXT", .help = "a label to find the job by (default: the program's name)"},
       {.names = "--export",
        .value = "ALL|NONE|NAMES",
-       .help = "the variables of your environment that it gets: all (default), none but HOME, PATH and the like, or "
-               "these too, "
-               "separated by commas"},
+       .help = "pass these variables of your environment: all (default), only HOME, PATH and the like, or NAMES, "
+               "separated by commas, as well"},
       {.names = "--request-id", .value = "ID", .help = "run it once, however often you ask with this id"},
   };
   return options;

@@ -21,5 +21,7 @@ std::optional<ProgramWords> SplitProgram(const Command& command, const std::vect
 
 // --device, --label and the like.
 const std::vector<OptionSpec>& ProgramOptions();
+// The same and the common ones.
+std::vector<OptionSpec> AllProgramOptions();
 
 }  // namespace hotplate::cli

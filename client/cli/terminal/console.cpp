@@ -89,6 +89,16 @@ int DisplayWidth(const std::string& text) {
   return width;
 }
 
+std::size_t WholeCharacters(const std::string& text) {
+  std::size_t begin = text.size();
+  while (begin > 0 && text.size() - begin < 4 && !BeginsCharacter(text[begin - 1])) --begin;
+  if (begin == 0) return text.size();
+  // Whether the last one has as many bytes as its first byte says.
+  const auto first = static_cast<unsigned char>(text[--begin]);
+  const std::size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC0 ? 2 : 1;
+  return bytes > text.size() - begin ? begin : text.size();
+}
+
 std::string Shortened(const std::string& text, int columns) {
   if (DisplayWidth(text) <= columns) return text;
   return Clipped(text, {std::max(columns - 1, 0), 1}) + "…";

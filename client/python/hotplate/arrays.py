@@ -316,7 +316,7 @@ class Array(Refusing):
 
 def send(client: Connection, data: Any, name: str, lease: Optional[Seconds], replace: bool, dtype: Any, progress: Any,
          cancellation: Optional[_core.Cancellation] = None) -> Array:
-    """What `Client.array` does; `cancellation` ends it from another thread."""
+    """Implements `Client.array`; `cancellation` ends it from another thread."""
     text("name", name)
     duration = None if lease is None else seconds("lease", lease)
     if data is None:

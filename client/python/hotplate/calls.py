@@ -68,7 +68,7 @@ class Call:
 
 
 class Plan(KernelSpec):
-    """What is to be known of a kernel for calling it."""
+    """A kernel's spec, and how a call of it is prepared."""
 
     def __init__(self, spec: Mapping[str, Any]) -> None:
         super().__init__(spec)

@@ -1,4 +1,4 @@
-"""What a kernel takes and gives, from its spec, in Python's words."""
+"""A kernel's spec in Python's words: its arguments, results and signature."""
 
 from __future__ import annotations
 

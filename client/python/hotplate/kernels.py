@@ -67,7 +67,7 @@ class Kernel:
         return self.plan.signature()
 
     def docs(self) -> str:
-        """What help() shows: arrays with dtypes and shapes, parameters, errors, numerics.
+        """The text of help(): arrays with dtypes and shapes, parameters, errors, numerics.
 
         Example:
             >>> print(gpu.matmul.docs())

@@ -225,7 +225,7 @@ def checked_interval(interval: Seconds) -> float:
 
 
 def watch(client: Connection, interval: Seconds) -> Iterator[Sample]:
-    """What `Client.telemetry` returns."""
+    """The samples that `Client.telemetry` returns."""
     return _samples(client, checked_interval(interval))
 
 

@@ -49,8 +49,8 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   Principal owner;
   std::shared_ptr<Session> session;
   std::shared_ptr<OutsideWork> work;  // null: a kernel's job
-  BoundJob bound;           // when the job has ended, all but its parameters is gone
-  std::string request_key;  // JobTable::RequestKey of its request id; empty without one
+  BoundJob bound;                     // when the job has ended, all but its parameters is gone
+  std::string request_key;            // JobTable::RequestKey of its request id; empty without one
   std::uint64_t payload_hash = 0;
   std::string label;
   std::optional<nanoseconds> time_limit;

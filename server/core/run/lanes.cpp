@@ -12,25 +12,6 @@
 namespace hotplate::core {
 namespace {
 
-RunResult RunOutside(Job& job, const DeviceInfo& device) {
-  OutsideEnd end = job.work->Run(device, job.control);
-  RunResult result;
-  switch (end.kind) {
-    case OutsideEnd::Kind::kCompleted:
-      result.kind = RunResult::Kind::kCompleted;
-      break;
-    case OutsideEnd::Kind::kCancelled:
-      result.kind = RunResult::Kind::kCancelled;
-      break;
-    case OutsideEnd::Kind::kFailed:
-      result.kind = RunResult::Kind::kFailed;
-  }
-  result.error = std::move(end.error);
-  result.report.kernel_ns = static_cast<std::uint64_t>(end.ran.count());
-  result.process = end.use;
-  return result;
-}
-
 unsigned LanesOf(const Device& device) { return static_cast<unsigned>(std::max(1, device.info().lanes)); }
 
 }  // namespace
@@ -198,7 +179,7 @@ void Lanes::Run(const Scheduler::Begun& begun) {
   const std::shared_ptr<Job> kept = job.shared_from_this();
   parts_.jobs.Started(job, parts_.devices[seat.device()].info().id, begun.time);
   RunResult result = job.work != nullptr
-                         ? RunOutside(job, parts_.devices[seat.device()].info())
+                         ? job.work->Run(parts_.devices[seat.device()].info(), job.control)
                          : seat.runner->Run(job, job.spec().Hash(), *job.NeedOf(seat.device()),
                                             [&](const Task& task) { return seat.lane->Run(task, job.control); });
   Finish(seat, job, begun, std::move(result));

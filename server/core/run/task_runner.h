@@ -8,19 +8,9 @@
 #include "absl/functional/function_ref.h"
 #include "server/core/arrays/arrays.h"
 #include "server/core/jobs/job.h"
+#include "server/core/run/run_result.h"
 
 namespace hotplate::core {
-
-struct RunResult {
-  enum class Kind { kCompleted, kCancelled, kFailed, kDeviceLost };
-  Kind kind = Kind::kCompleted;
-  absl::Status error;                   // unless kCompleted or kCancelled
-  Report report;                        // as far as it got
-  std::vector<JobOutputValue> outputs;  // with data, not yet arrays; kCompleted only
-  std::optional<nanoseconds> load;      // reading inputs that came by path
-  std::optional<nanoseconds> store;     // writing outputs that go by path, also where that failed
-  std::optional<ProcessUse> process;    // of work outside
-};
 
 class TaskRunner {
  public:

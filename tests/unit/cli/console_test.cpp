@@ -64,5 +64,16 @@ TEST(Shortened, EndsInAnEllipsis) {
   EXPECT_EQ(Shortened("\033[31mFAILED\033[0m", 4), "\033[31mFAI\033[0m…");
 }
 
+TEST(ConsoleTest, ACharacterIsWholeOrStillToCome) {
+  EXPECT_EQ(WholeCharacters(""), 0U);
+  EXPECT_EQ(WholeCharacters("plain"), 5U);
+  const std::string text = "caf\u00e9 \u20ac \U0001F525";  // characters of 2, 3 and 4 bytes
+  EXPECT_EQ(WholeCharacters(text), text.size());
+  EXPECT_EQ(WholeCharacters(text.substr(0, 4)), 3U);
+  EXPECT_EQ(WholeCharacters(text.substr(0, 8)), 6U);
+  for (std::size_t cut = 1; cut <= 3; ++cut) EXPECT_EQ(WholeCharacters(text.substr(0, text.size() - cut)), 10U) << cut;
+  EXPECT_EQ(WholeCharacters("\x80\x80\x80\x80\x80"), 5U) << "what is no character is not waited for";
+}
+
 }  // namespace
 }  // namespace hotplate::cli

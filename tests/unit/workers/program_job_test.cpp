@@ -11,7 +11,7 @@
 namespace hotplate::server {
 namespace {
 
-using core::OutsideEnd;
+using core::RunResult;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -53,64 +53,89 @@ class ProgramJobTest : public testing::Test {
     return text;
   }
 
+  // On a client's thread. What never comes ends the job, and so the test.
+  template <typename Condition>
+  void Await(Condition condition) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() >= until) {
+        ADD_FAILURE() << "it did not come: " << Kept();
+        return control_.RequestCancel();
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  void AwaitOutput(const std::string& text) {
+    Await([&] { return Kept().find(text) != std::string::npos; });
+  }
+  RunResult RunAndCancelOnce(const std::string& output, ProgramJob& job) {
+    std::thread client([&] {
+      AwaitOutput(output);
+      control_.RequestCancel();
+    });
+    RunResult end = job.Run(Cpu(), control_);
+    client.join();
+    return end;
+  }
+
   std::unique_ptr<Supervisor> supervisor_;
   std::shared_ptr<ProgramStreams> streams_;
   TaskControl control_;
 };
 
 TEST_F(ProgramJobTest, ItsEndAndItsOutputAreTold) {
-  const OutsideEnd end =
+  const RunResult end =
       Job("echo out; echo err >&2; echo $OMP_NUM_THREADS $MKL_NUM_THREADS", false)->Run(Cpu(), control_);
-  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCompleted);
-  EXPECT_EQ(end.use->exit_code, 0);
+  EXPECT_EQ(end.kind, RunResult::Kind::kCompleted);
+  EXPECT_EQ(end.process->exit_code, 0);
   EXPECT_THAT(Kept(), HasSubstr("out\n"));
   EXPECT_THAT(Kept(), HasSubstr("err\n"));
   EXPECT_THAT(Kept(), HasSubstr("1 3\n"));
-  EXPECT_GT(end.ran.count(), 0);
+  EXPECT_GT(end.report.kernel_ns, 0U);
 }
 
 TEST_F(ProgramJobTest, AnExitCodeIsAFailure) {
-  const OutsideEnd end = Job("exit 3", false)->Run(Cpu(), control_);
-  EXPECT_EQ(end.kind, OutsideEnd::Kind::kFailed);
+  const RunResult end = Job("exit 3", false)->Run(Cpu(), control_);
+  EXPECT_EQ(end.kind, RunResult::Kind::kFailed);
   EXPECT_EQ(end.error.message(), "try.sh ended with exit code 3");
-  EXPECT_EQ(end.use->exit_code, 3);
-  EXPECT_FALSE(end.use->signal);
+  EXPECT_EQ(end.process->exit_code, 3);
+  EXPECT_FALSE(end.process->signal);
 }
 
 TEST_F(ProgramJobTest, SoIsASignal) {
-  const OutsideEnd end = Job("kill -SEGV $$", false)->Run(Cpu(), control_);
+  const RunResult end = Job("kill -SEGV $$", false)->Run(Cpu(), control_);
   EXPECT_EQ(end.error.message(), "try.sh was ended by SIGSEGV");
-  EXPECT_EQ(end.use->signal, SIGSEGV);
+  EXPECT_EQ(end.process->signal, SIGSEGV);
 }
 
 TEST_F(ProgramJobTest, InputAndSignalsReachIt) {
   const auto job = Job("trap 'echo interrupted' INT; read word; echo got $word; read word; echo end");
   streams_->AddInput("this\n");
   std::thread client([&] {
-    while (Kept().find("got this") == std::string::npos) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    AwaitOutput("got this");
     streams_->Signal(SIGINT);
-    while (Kept().find("interrupted") == std::string::npos) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    AwaitOutput("interrupted");
     streams_->CloseInput();
   });
-  const OutsideEnd end = job->Run(Cpu(), control_);
+  const RunResult end = job->Run(Cpu(), control_);
   client.join();
   EXPECT_EQ(Kept(), "got this\ninterrupted\nend\n");
-  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCompleted);
+  EXPECT_EQ(end.kind, RunResult::Kind::kCompleted);
 }
 
 TEST_F(ProgramJobTest, InputThatIsNotReadIsThrownAway) {
   const auto job = Job("exec 0<&-; echo closed; while [ ! -e /proc/self/fd/0 ]; do sleep 0.01; done");
   std::thread client([&] {
     // Until a write has found out that nobody reads.
-    while (streams_->input() != ProgramStreams::Input::kClosed) {
+    Await([&] {
       if (streams_->HasRoomForInput()) streams_->AddInput(std::string(200'000, 'x'));
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+      return streams_->input() == ProgramStreams::Input::kClosed;
+    });
     control_.RequestCancel();
   });
-  const OutsideEnd end = job->Run(Cpu(), control_);
+  const RunResult end = job->Run(Cpu(), control_);
   client.join();
-  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCancelled);
+  EXPECT_EQ(end.kind, RunResult::Kind::kCancelled);
   EXPECT_TRUE(streams_->HasRoomForInput());
 }
 
@@ -119,13 +144,13 @@ TEST_F(ProgramJobTest, AProcessOfSomebodyElseDoesNotHoldItsEndUp) {
   const auto job = Job("echo $$; read word; echo said", true);
   std::optional<int> held;
   std::thread client([&] {
-    while (Kept().empty()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    AwaitOutput("\n");
     held = open(("/proc/" + Kept().substr(0, Kept().find('\n')) + "/fd/1").c_str(), O_WRONLY);
     streams_->AddInput("go\n");
   });
-  const OutsideEnd end = job->Run(Cpu(), control_);
+  const RunResult end = job->Run(Cpu(), control_);
   client.join();
-  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCompleted);
+  EXPECT_EQ(end.kind, RunResult::Kind::kCompleted);
   EXPECT_THAT(Kept(), HasSubstr("said\n"));
   EXPECT_GE(*held, 0);
   close(*held);
@@ -135,57 +160,47 @@ TEST_F(ProgramJobTest, MuchInputComesBackWhole) {
   const auto job = Job("cat");
   std::string sent, back;
   for (int i = 0; i < 400'000; ++i) sent += std::to_string(i);
+  const auto take = [&] {
+    for (const OutputPiece& piece : streams_->TakeOutput()) back += piece.text;
+    return true;
+  };
   std::thread client([&] {
     for (std::size_t at = 0; at < sent.size(); at += 100'000) {
-      while (!streams_->HasRoomForInput()) {
-        for (const OutputPiece& piece : streams_->TakeOutput()) back += piece.text;
-      }
+      Await([&] { return take() && streams_->HasRoomForInput(); });
       streams_->AddInput(sent.substr(at, 100'000));
     }
     streams_->CloseInput();
-    while (back.size() < sent.size()) {
-      for (const OutputPiece& piece : streams_->TakeOutput()) back += piece.text;
-    }
+    Await([&] { return take() && back.size() >= sent.size(); });
   });
-  const OutsideEnd end = job->Run(Cpu(), control_);
+  const RunResult end = job->Run(Cpu(), control_);
   client.join();
-  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCompleted);
+  EXPECT_EQ(end.kind, RunResult::Kind::kCompleted);
   EXPECT_EQ(back, sent);
 }
 
 TEST_F(ProgramJobTest, ACancelAsksFirst) {
   const auto job = Job("trap 'echo tidied; exit 0' INT; echo ready; while :; do sleep 0.001; done", false);
-  std::thread client([&] {
-    while (Kept().find("ready") == std::string::npos) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    control_.RequestCancel();
-  });
-  const OutsideEnd end = job->Run(Cpu(), control_);
-  client.join();
-  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCancelled);
+  const RunResult end = RunAndCancelOnce("ready", *job);
+  EXPECT_EQ(end.kind, RunResult::Kind::kCancelled);
   EXPECT_THAT(Kept(), HasSubstr("tidied"));
 }
 
 TEST_F(ProgramJobTest, ACancelEndsWhatDoesNotListen) {
   const auto job = Job("trap '' INT TERM; echo ready; while :; do sleep 1000; done", false);
-  std::thread client([&] {
-    while (Kept().find("ready") == std::string::npos) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    control_.RequestCancel();
-  });
-  const OutsideEnd end = job->Run(Cpu(), control_);
-  client.join();
-  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCancelled);
-  EXPECT_EQ(end.use->signal, SIGKILL);
+  const RunResult end = RunAndCancelOnce("ready", *job);
+  EXPECT_EQ(end.kind, RunResult::Kind::kCancelled);
+  EXPECT_EQ(end.process->signal, SIGKILL);
 }
 
 TEST_F(ProgramJobTest, AProgramThatPrintsWithoutEndWaitsForItsClient) {
   const auto job = Job("yes");
   std::thread client([&] {
-    while (streams_->HasRoomForOutput()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    Await([&] { return !streams_->HasRoomForOutput(); });
     control_.RequestCancel();
   });
-  const OutsideEnd end = job->Run(Cpu(), control_);
+  const RunResult end = job->Run(Cpu(), control_);
   client.join();
-  EXPECT_EQ(end.kind, OutsideEnd::Kind::kCancelled);
+  EXPECT_EQ(end.kind, RunResult::Kind::kCancelled);
   std::size_t bytes = 0;
   for (const OutputPiece& piece : streams_->TakeOutput()) bytes += piece.text.size();
   EXPECT_LT(bytes, ProgramStreams::kOnTheWay + 1'000'000);
