@@ -52,6 +52,11 @@ class Json(harness.Case):
         rows = ROWS | {"run": ["random", "--n", "3", "--seed", "9"], "down": ["nobody"], "up": ["--local", "--timeout", "60s"]}
         for command in ("show", "watch", "wait", "cancel", "result"):
             rows[command] = [job_id]
+        for command in ("exec", "python"):  # their output is the program's, and only what refuses them is an answer
+            del rows[command]
+            code, documents = self.documents(command, "--json", "--device", "gpu9", *ROWS[command])
+            self.assertEqual((code, [list(one) for one in documents]), (harness.INVALID, [["error"]]))
+            judge(documents, command, wrong)
         for name, words in rows.items():
             if name in ("get", "free"):
                 self.hotplate("put", "x.npy", "--name", "A", "--replace")

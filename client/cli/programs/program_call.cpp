@@ -128,6 +128,9 @@ absl::Status RunAttached(const Invocation& call, const v1::Program& program) {
   bool broken_pipe = false;
   const auto on_response = [&](const v1::RunProgramResponse& response) {
     if (!response.job_id().empty()) job_id = response.job_id();
+    // Its output may come before the word that it runs.
+    if (response.state_change().state() == v1::RUNNING || response.pieces_size() > 0)
+      signals.Running([&client, &job_id](int number) { client->SignalProgram(job_id, number).IgnoreError(); });
     for (const v1::ProgramPiece& piece : response.pieces()) {
       const bool written =
           piece.has_out() ? WriteOut(STDOUT_FILENO, piece.out()) : WriteOut(STDERR_FILENO, piece.err());
@@ -135,8 +138,6 @@ absl::Status RunAttached(const Invocation& call, const v1::Program& program) {
       broken_pipe = true;
       cancellation.Cancel();
     }
-    if (response.state_change().state() == v1::RUNNING)
-      signals.Running([&client, &job_id](int number) { client->SignalProgram(job_id, number).IgnoreError(); });
     if (response.has_notice()) Remark(call.console, response.notice().text());
   };
   const absl::StatusOr<v1::JobEnd> end = client->RunProgram(
