@@ -12,8 +12,7 @@ namespace hotplate::histogram {
 
 inline constexpr std::string_view kNotFinite =
     "x holds a NaN or an infinity, so the range of the bins cannot come from the data: give it (--range given --low "
-    "LOW "
-    "--high HIGH)";
+    "LOW --high HIGH)";
 inline constexpr std::string_view kTooWide =
     "the range of x, its largest minus its smallest element, exceeds float64: give the range of the bins (--range "
     "given "
