@@ -44,6 +44,7 @@ absl::Status Assembly::Start() {
   if (supervisor_ != nullptr && geteuid() == 0) {
     log_->warn("this daemon runs programs of its clients with the rights of root; --user-code none forbids it");
   }
+  OpenPythons();
   if (const std::string job = AllocationElsewhere(surroundings_); !job.empty()) {
     log_->warn("this is a shell of job {}, but none of its nodes: a daemon by hand; srun or jsrun starts it there",
                job);
@@ -164,10 +165,21 @@ ServiceContext::Parts Assembly::Parts() const {
   parts.facts.versions = parts.info.versions();
   if (std::optional<v1::DaemonLife> before = job_ids_->Before()) *parts.info.mutable_before() = *std::move(before);
   parts.bounds.output_mode = 0666 & ~surroundings_.umask;
-  parts.programs = {supervisor_, surroundings_.umask, program_bytes_};
+  parts.programs = {supervisor_, pythons_.get(), surroundings_.umask, program_bytes_};
   parts.room_to_save = [this] { return saver_->room(); };
   parts.whose_job = [this](const std::string& id) { return job_ids_->WhoseJob(id); };
   return parts;
+}
+
+void Assembly::OpenPythons() {
+  if (supervisor_ == nullptr) return;
+  const absl::StatusOr<WarmPythons::Files> files = WarmPythons::FilesOfThisProgram();
+  if (files.ok()) {
+    pythons_ = std::make_unique<WarmPythons>(*supervisor_, *files);
+  } else {
+    log_->warn("each Python script starts anew, since no Python can be kept warm: {}",
+               std::string(files.status().message()));
+  }
 }
 
 absl::Status Assembly::Listen() {

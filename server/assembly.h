@@ -22,6 +22,7 @@
 #include "server/slurm/allocation_end.h"
 #include "server/slurm/kill_wait.h"
 #include "server/workers/supervisor.h"
+#include "server/workers/warm_pythons.h"
 
 namespace hotplate::server {
 
@@ -60,6 +61,7 @@ class Assembly {
  private:
   absl::Status OpenJobIds();
   absl::Status OpenDevices();
+  void OpenPythons();
   absl::Status Listen();
   absl::Status ListenWithin(const PortRange& ports, ListenOptions options);
   absl::Status Publish(const std::string& listen, std::uint16_t port);
@@ -73,6 +75,7 @@ class Assembly {
   const Config& config_;
   const Surroundings& surroundings_;
   Supervisor* const supervisor_;
+  std::unique_ptr<WarmPythons> pythons_;  // outlives the engine, whose jobs use it
   std::uint64_t program_bytes_ = 0;
   const core::WallTime start_time_ = std::chrono::system_clock::now();
   const core::Clock clock_;

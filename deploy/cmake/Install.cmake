@@ -8,7 +8,7 @@ set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Hotplate)
 set(HOTPLATE_INSTALL_DATADIR ${CMAKE_INSTALL_DATADIR}/hotplate)
 
 # client/cli installs hotplate itself.
-install(TARGETS hotplated RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS hotplated hotplate-keeper RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET hotplate_cuda_plugin)
   install(TARGETS hotplate_cuda_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
@@ -17,6 +17,8 @@ if(TARGET hotplate_cuda12_plugin)
 endif()
 install(FILES ${CMAKE_BINARY_DIR}/share/hotplate/catalogue.pb ${CMAKE_BINARY_DIR}/share/hotplate/catalogue.json
   DESTINATION ${HOTPLATE_INSTALL_DATADIR})
+# What warm Pythons run.
+install(FILES server/workers/python/hotplate_worker.py DESTINATION ${HOTPLATE_INSTALL_DATADIR})
 # For reading, and as examples. The command has its profiles built in.
 install(DIRECTORY deploy/sites DESTINATION ${HOTPLATE_INSTALL_DATADIR} FILES_MATCHING PATTERN "*.toml")
 # Ready for `sbatch`; and a module file for the site's administrators to adapt.

@@ -159,6 +159,10 @@ struct ProcessUse {
   std::optional<int> exit_code, signal;  // one of them, if they are known
   nanoseconds user{}, system{};
   std::uint64_t peak_bytes = 0;  // resident, of the largest of them
+  nanoseconds start{};           // until it had begun
+  // Of a Python program: it was forked from a Python that was there, or started anew, for this reason.
+  std::optional<bool> warm;
+  std::string why_cold;
 };
 
 // Made by the engine when the job ends; durations are of the monotonic clock.

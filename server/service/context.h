@@ -26,6 +26,7 @@
 #include "server/wire/job.h"
 #include "server/wire/result.h"
 #include "server/workers/supervisor.h"
+#include "server/workers/warm_pythons.h"
 
 namespace hotplate::server {
 
@@ -44,6 +45,7 @@ class ServiceContext {
   // For programs of users. No supervisor: they are refused.
   struct ProgramSettings {
     Supervisor* supervisor = nullptr;
+    WarmPythons* pythons = nullptr;  // null: each Python program starts anew
     mode_t umask = 077;              // of the owner
     std::uint64_t memory_bytes = 0;  // for the processes of one job together; 0: no limit
   };

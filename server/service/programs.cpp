@@ -35,8 +35,8 @@ absl::StatusOr<core::JobRequest> ProgramAsJob(const ServiceContext& context, con
   request->program.umask = settings.umask;
   request->program.memory_bytes = settings.memory_bytes;
   request->program.threads_beside_gpu = ThreadsBesideGpu(context);
-  request->job.work = std::make_shared<ProgramJob>(*settings.supervisor, request->kind, std::move(request->program),
-                                                   std::move(streams));
+  request->job.work = std::make_shared<ProgramJob>(*settings.supervisor, settings.pythons, request->kind,
+                                                   std::move(request->program), std::move(streams));
   return std::move(request->job);
 }
 

@@ -103,6 +103,9 @@ void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::
     process.set_user_ns(Count(receipt.process->user));
     process.set_system_ns(Count(receipt.process->system));
     process.set_peak_bytes(receipt.process->peak_bytes);
+    process.set_start_ns(Count(receipt.process->start));
+    if (receipt.process->warm) process.set_warm(*receipt.process->warm);
+    process.set_why_cold(receipt.process->why_cold);
   }
   *out.mutable_versions() = facts.versions;
 }

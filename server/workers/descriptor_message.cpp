@@ -27,18 +27,18 @@ struct Message {
 
 }  // namespace
 
-bool SendDescriptors(int socket, std::span<const int> descriptors) {
+bool SendDescriptors(int socket, std::span<const int> descriptors, int flags) {
   Message message(descriptors.size());
   cmsghdr* const header = CMSG_FIRSTHDR(&message.plain);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(descriptors.size_bytes());
   std::memcpy(CMSG_DATA(header), descriptors.data(), descriptors.size_bytes());
-  return sendmsg(socket, &message.plain, MSG_NOSIGNAL) == 1;
+  return sendmsg(socket, &message.plain, MSG_NOSIGNAL | flags) == 1;
 }
 
-std::optional<std::vector<Descriptor>> ReceiveDescriptors(int socket, std::size_t count) {
-  Message message(count);
+std::optional<std::vector<Descriptor>> ReceiveDescriptors(int socket) {
+  Message message(kMostDescriptors);
   const ssize_t got = recvmsg(socket, &message.plain, MSG_CMSG_CLOEXEC);
   if (got == 0) return std::nullopt;
   std::vector<Descriptor> received;
@@ -49,7 +49,7 @@ std::optional<std::vector<Descriptor>> ReceiveDescriptors(int socket, std::size_
     std::memcpy(&number, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
     received.emplace_back(number);
   }
-  if (received.size() != count) received.clear();
+  if ((message.plain.msg_flags & MSG_CTRUNC) != 0) received.clear();
   return received;
 }
 

@@ -12,11 +12,10 @@ namespace hotplate::server {
 
 inline constexpr std::size_t kMostDescriptors = 16;  // in one message
 
-// False, with errno, if they were not sent.
-bool SendDescriptors(int socket, std::span<const int> descriptors);
+// False, with errno, if they were not sent. `flags` are sendmsg's.
+bool SendDescriptors(int socket, std::span<const int> descriptors, int flags = 0);
 
-// The next message's; empty if it does not have `count` of them, or this process has no room for them. Nothing: the
-// other end has closed.
-std::optional<std::vector<Descriptor>> ReceiveDescriptors(int socket, std::size_t count);
+// The next message's; empty if it has none, or this process has no room for them. Nothing: the other end has closed.
+std::optional<std::vector<Descriptor>> ReceiveDescriptors(int socket);
 
 }  // namespace hotplate::server

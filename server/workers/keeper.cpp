@@ -32,6 +32,8 @@ constexpr std::chrono::milliseconds kKillAgain(5);
 // A killed process is gone at once, unless the kernel itself waits for something in its name (a file server).
 constexpr std::chrono::seconds kKillFor(10);
 
+constexpr int kThird = STDERR_FILENO + 1;
+
 // The first to go when memory runs out: better a user's program than the daemon with everybody's arrays.
 constexpr char kOomScore[] = "500";
 
@@ -66,12 +68,22 @@ void CloseOnExec() {
   closedir(folder);
 }
 
+// As descriptor 3, after all others were closed on exec.
+void GiveThird(int descriptor) {
+  if (descriptor == kThird) {
+    fcntl(kThird, F_SETFD, 0);
+  } else {
+    dup2(descriptor, kThird);
+  }
+}
+
 struct StartError {
   std::int32_t error = 0, bad_folder = 0;
 };
 
 // In the child: becomes the program, or tells through `report` why not.
 [[noreturn]] void Become(const Program& program, const KeptStreams& streams, int report) {
+  if (streams.third && report == kThird) report = fcntl(report, F_DUPFD_CLOEXEC, kThird + 1);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setsid();
   RaiseOomScore();
@@ -88,6 +100,7 @@ struct StartError {
     dup2(streams.out.get(), STDOUT_FILENO);
     dup2(streams.err.get(), STDERR_FILENO);
     CloseOnExec();
+    if (streams.third) GiveThird(streams.third.get());
     execve(program.file.c_str(), Pointers(program.arguments).data(), Pointers(program.environment).data());
     why = {errno, 0};
   }
@@ -98,48 +111,29 @@ struct StartError {
 
 class Keeper {
  public:
-  Keeper(const Program& program, KeptStreams streams) : program_(program), streams_(std::move(streams)) {}
-
-  void Run() {
+  Keeper(pid_t supervisor, std::uint64_t memory_bytes, Descriptor control)
+      : supervisor_(supervisor), memory_bytes_(memory_bytes), control_(std::move(control)) {
     sigset_t signals;
     sigemptyset(&signals);
     for (const int number : {SIGCHLD, SIGTERM}) sigaddset(&signals, number);
     sigprocmask(SIG_BLOCK, &signals, nullptr);
     signals_.Take(signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    if (!Start()) return;
-    while (!ended_ && !killing_) {
-      Wait(program_.memory_bytes != 0 ? std::optional(kLookAtMemory) : std::nullopt);
-      if (ended_ || killing_) break;
-      if (program_.memory_bytes != 0) LookAtMemory();
-    }
-    const Steady::time_point until = Steady::now() + kKillFor;
-    bool told = false;
-    while (KillAll()) {
-      if (!told && Steady::now() >= until) {
-        TellEnd(static_cast<int>(DescendantsOf(getpid()).size()));
-        told = true;
-      }
-      Wait(kKillAgain);
-    }
-    if (!told) TellEnd(0);
   }
 
- private:
-  bool Start() {
+  // False, when the daemon has been told, if it was not started.
+  bool Start(const Program& program, KeptStreams streams) {
     int report[2];
     if (pipe2(report, O_CLOEXEC) != 0) return NotStarted({errno, 0});
     Descriptor reader(report[0]), writer(report[1]);
     pid_ = fork();
-    if (pid_ == 0) Become(program_, streams_, writer.get());
+    if (pid_ == 0) Become(program, streams, writer.get());
     if (pid_ < 0) return NotStarted({errno, 0});
     writer.Close();
     // Else nobody would see that the program has closed its own.
-    streams_.in.Close();
-    streams_.out.Close();
-    streams_.err.Close();
+    streams = KeptStreams();
     // A file server that does not answer can hold it up for ever; the daemon may give up meanwhile.
-    pollfd descriptors[] = {{reader.get(), POLLIN, 0}, {streams_.control.get(), POLLIN, 0}};
+    pollfd descriptors[] = {{reader.get(), POLLIN, 0}, {control_.get(), POLLIN, 0}};
     poll(descriptors, 2, -1);
     if (descriptors[0].revents == 0) {
       killing_ = true;
@@ -157,6 +151,30 @@ class Keeper {
     return true;
   }
 
+  void TakeOver(pid_t program) {
+    pid_ = program;
+    Reap();  // it may have ended before its signal could be seen
+  }
+
+  void SeeToItsEnd() {
+    while (!ended_ && !killing_) {
+      Wait(memory_bytes_ != 0 ? std::optional(kLookAtMemory) : std::nullopt);
+      if (ended_ || killing_) break;
+      if (memory_bytes_ != 0) LookAtMemory();
+    }
+    const Steady::time_point until = Steady::now() + kKillFor;
+    bool told = false;
+    while (KillAll()) {
+      if (!told && Steady::now() >= until) {
+        TellEnd(static_cast<int>(DescendantsOf(getpid()).size()));
+        told = true;
+      }
+      Wait(kKillAgain);
+    }
+    if (!told) TellEnd(0);
+  }
+
+ private:
   bool NotStarted(const StartError& why) {
     KeeperNews news;
     news.kind = KeeperNews::Kind::kNotStarted;
@@ -168,7 +186,7 @@ class Keeper {
 
   // For a signal, an order, or the time.
   void Wait(std::optional<std::chrono::milliseconds> at_most) {
-    pollfd descriptors[] = {{signals_.get(), POLLIN, 0}, {streams_.control.get(), POLLIN, 0}};
+    pollfd descriptors[] = {{signals_.get(), POLLIN, 0}, {control_.get(), POLLIN, 0}};
     poll(descriptors, 2, at_most ? static_cast<int>(at_most->count()) : -1);
     signalfd_siginfo info;
     while (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
@@ -182,11 +200,11 @@ class Keeper {
 
   void Obey() {
     KeeperOrder order;
-    const ssize_t got = recv(streams_.control.get(), &order, sizeof(order), MSG_DONTWAIT);
+    const ssize_t got = recv(control_.get(), &order, sizeof(order), MSG_DONTWAIT);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (got != sizeof(order) || order.kind == KeeperOrder::Kind::kKill) {
       killing_ = true;
-      if (got <= 0) streams_.control.Close();  // poll ignores it from now on
+      if (got <= 0) control_.Close();  // poll ignores it from now on
       return;
     }
     if (!ended_) kill(-pid_, order.signal);
@@ -207,8 +225,8 @@ class Keeper {
 
   void LookAtMemory() {
     const std::vector<pid_t> processes = DescendantsOf(getpid());
-    if (OwnBytes(processes) <= program_.memory_bytes) return;
-    if (ProportionalBytes(processes) <= program_.memory_bytes) return;
+    if (OwnBytes(processes) <= memory_bytes_) return;
+    if (ProportionalBytes(processes) <= memory_bytes_) return;
     end_.over_memory = 1;
     killing_ = true;
   }
@@ -235,14 +253,13 @@ class Keeper {
   }
 
   void Tell(const KeeperNews& news) {
-    if (streams_.control) send(streams_.control.get(), &news, sizeof(news), MSG_NOSIGNAL);
+    if (control_) send(control_.get(), &news, sizeof(news), MSG_NOSIGNAL);
   }
 
-  const Program& program_;
-  KeptStreams streams_;
-  Descriptor signals_;
+  const pid_t supervisor_;
+  const std::uint64_t memory_bytes_;
+  Descriptor control_, signals_;
   pid_t pid_ = 0;
-  const pid_t supervisor_ = getppid();
   bool ended_ = false;
   bool killing_ = false;
   KeeperNews end_;
@@ -250,6 +267,15 @@ class Keeper {
 
 }  // namespace
 
-void Keep(const Program& program, KeptStreams streams) { Keeper(program, std::move(streams)).Run(); }
+void Keep(const Program& program, KeptStreams streams) {
+  Keeper keeper(getppid(), program.memory_bytes, std::move(streams.control));
+  if (keeper.Start(program, std::move(streams))) keeper.SeeToItsEnd();
+}
+
+void KeepStarted(pid_t program, pid_t supervisor, std::uint64_t memory_bytes, Descriptor control) {
+  Keeper keeper(supervisor, memory_bytes, std::move(control));
+  keeper.TakeOver(program);
+  keeper.SeeToItsEnd();
+}
 
 }  // namespace hotplate::server

@@ -23,9 +23,14 @@ struct KeeperOrder {
   std::int32_t signal = 0;  // for the program's process group
 };
 
-// To the daemon.
+// To the daemon. python/hotplate_worker.py writes the first three kinds, too.
 struct KeeperNews {
-  enum class Kind : std::int32_t { kStarted, kNotStarted, kEnded };
+  enum class Kind : std::int32_t {
+    kStarted,
+    kNotStarted,
+    kEnded,
+    kStale,  // the warm Python is no longer what a new one would be
+  };
   Kind kind = Kind::kStarted;
   std::int32_t pid = 0;          // the program's
   std::int32_t error = 0;        // errno, of a program that was not started
@@ -40,9 +45,14 @@ struct KeeperNews {
 
 struct KeptStreams {
   Descriptor control, in, out, err;
+  Descriptor third;  // where the program has a descriptor 3
 };
 
 // The life of a keeper, which has one thread; returns when nothing is left of the program.
 void Keep(const Program& program, KeptStreams streams);
+
+// The same from where the program runs already, as a child of this process, and the daemon knows it. `supervisor`: the
+// parent that this process began with.
+void KeepStarted(pid_t program, pid_t supervisor, std::uint64_t memory_bytes, Descriptor control);
 
 }  // namespace hotplate::server

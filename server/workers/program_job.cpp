@@ -84,25 +84,38 @@ SharedSpec ProgramJob::spec() const {
   return kind_ == Kind::kPython ? python : exec;
 }
 
+absl::StatusOr<WarmPythons::Started> ProgramJob::Start(TaskControl& control) {
+  const auto give_up = [&control] { return control.cancel_requested(); };
+  if (pythons_ != nullptr && kind_ == Kind::kPython) return pythons_->Start(program_, give_up);
+  absl::StatusOr<RunningProgram> running = supervisor_.Start(program_, give_up);
+  if (!running.ok()) return running.status();
+  return WarmPythons::Started{*std::move(running), ""};
+}
+
 core::RunResult ProgramJob::Run(const DeviceInfo& device, TaskControl& control) {
   program_.environment =
       EnvironmentOn(device, device.uuid.empty() ? device.threads_per_lane : program_.threads_beside_gpu,
                     program_.environment, OwnVariables());
   const Steady::time_point start = Steady::now();
-  absl::StatusOr<RunningProgram> running =
-      supervisor_.Start(program_, [&control] { return control.cancel_requested(); });
+  absl::StatusOr<WarmPythons::Started> started = Start(control);
+  const Steady::duration start_took = Steady::now() - start;
   const std::string name = program_.arguments.front();
   const std::uint64_t memory_bytes = program_.memory_bytes;
   program_ = Program();  // the job may be listed for an hour; its environment need not be kept
-  const absl::StatusOr<ProgramEnd> end = running.ok() ? Attend(*running, control) : running.status();
+  const absl::StatusOr<ProgramEnd> end = started.ok() ? Attend(started->running, control) : started.status();
   streams_->Over();
 
   core::RunResult result;
-  if (running.ok()) result.report.kernel_ns = static_cast<std::uint64_t>((Steady::now() - start).count());
+  if (started.ok()) result.report.kernel_ns = static_cast<std::uint64_t>((Steady::now() - start).count());
   if (!end.ok()) {
     result.error = end.status();
   } else {
     result.process = end->use;
+    result.process->start = start_took;
+    if (kind_ == Kind::kPython) {
+      result.process->warm = pythons_ != nullptr && started->why_cold.empty();
+      result.process->why_cold = started->why_cold;
+    }
     result.error = ErrorOf(*end, name, memory_bytes);
   }
   if (end.ok() && (end->over_memory || end->left > 0)) {

@@ -10,6 +10,7 @@
 #include "server/workers/program.h"
 #include "server/workers/program_streams.h"
 #include "server/workers/supervisor.h"
+#include "server/workers/warm_pythons.h"
 
 namespace hotplate::server {
 
@@ -20,8 +21,14 @@ class ProgramJob final : public core::OutsideWork {
 
   enum class Kind { kExec, kPython };  // the name that the job goes by
 
-  ProgramJob(Supervisor& supervisor, Kind kind, Program program, std::shared_ptr<ProgramStreams> streams)
-      : supervisor_(supervisor), kind_(kind), program_(std::move(program)), streams_(std::move(streams)) {}
+  // `pythons`: for a Python program; null: it starts anew.
+  ProgramJob(Supervisor& supervisor, WarmPythons* pythons, Kind kind, Program program,
+             std::shared_ptr<ProgramStreams> streams)
+      : supervisor_(supervisor),
+        pythons_(pythons),
+        kind_(kind),
+        program_(std::move(program)),
+        streams_(std::move(streams)) {}
 
   core::RunResult Run(const DeviceInfo& device, TaskControl& control) override;
   SharedSpec spec() const override;
@@ -30,10 +37,12 @@ class ProgramJob final : public core::OutsideWork {
   const std::shared_ptr<ProgramStreams>& streams() const { return streams_; }
 
  private:
+  absl::StatusOr<WarmPythons::Started> Start(TaskControl& control);
   // Moves what can be moved and obeys the client and `control`; returns when the program and its output have ended.
   absl::StatusOr<ProgramEnd> Attend(RunningProgram& running, TaskControl& control);
 
   Supervisor& supervisor_;
+  WarmPythons* const pythons_;
   const Kind kind_;
   Program program_;
   const std::shared_ptr<ProgramStreams> streams_;

@@ -1,9 +1,7 @@
 #include "server/workers/supervisor.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -26,18 +24,7 @@
 namespace hotplate::server {
 namespace {
 
-// The descriptors that go with the message which asks for a program.
-enum Place { kText, kControl, kIn, kOut, kErr, kPlaces };
-
-constexpr std::chrono::milliseconds kLookAtGivingUp(20);
-
 std::string Reason() { return std::strerror(errno); }
-
-Descriptor FileWith(const std::string& text) {
-  Descriptor file(memfd_create("hotplate-program", MFD_CLOEXEC));
-  if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return Descriptor();
-  return file;
-}
 
 std::string ReadAll(const Descriptor& file) {
   std::string text(static_cast<std::size_t>(lseek(file.get(), 0, SEEK_END)), '\0');
@@ -74,9 +61,9 @@ class SupervisorProcess {
       }
       Reap();
       if (descriptors[0].revents == 0) continue;
-      std::optional<std::vector<Descriptor>> asked = ReceiveDescriptors(socket_.get(), kPlaces);
+      std::optional<std::vector<Descriptor>> asked = ReceiveDescriptors(socket_.get());
       if (!asked) return;  // the keepers see that the daemon is gone
-      if (!asked->empty()) Begin(*std::move(asked));
+      if (asked->size() >= ProgramStart::kPlaces) Begin(*std::move(asked));
     }
   }
 
@@ -89,16 +76,19 @@ class SupervisorProcess {
       KeeperNews news;
       news.kind = KeeperNews::Kind::kNotStarted;
       news.error = errno;
-      send(asked[kControl].get(), &news, sizeof(news), MSG_NOSIGNAL);
+      send(asked[ProgramStart::kControl].get(), &news, sizeof(news), MSG_NOSIGNAL);
     }
     if (keeper != 0) return;
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != self) _exit(0);
     prctl(PR_SET_NAME, "hotplate-keeper");
     socket_.Close();
-    const Program program = ProgramOf(ReadAll(asked[kText]));
-    asked[kText].Close();
-    Keep(program, {std::move(asked[kControl]), std::move(asked[kIn]), std::move(asked[kOut]), std::move(asked[kErr])});
+    const Program program = ProgramOf(ReadAll(asked[ProgramStart::kText]));
+    asked[ProgramStart::kText].Close();
+    KeptStreams streams{std::move(asked[ProgramStart::kControl]), std::move(asked[ProgramStart::kIn]),
+                        std::move(asked[ProgramStart::kOut]), std::move(asked[ProgramStart::kErr]), Descriptor()};
+    if (asked.size() > ProgramStart::kPlaces) streams.third = std::move(asked[ProgramStart::kPlaces]);
+    Keep(program, std::move(streams));
     _exit(0);
   }
 
@@ -115,45 +105,7 @@ class SupervisorProcess {
   std::set<pid_t> keepers_;
 };
 
-absl::Status NotStarted(const Program& program, const KeeperNews& news) {
-  const std::string why = std::strerror(news.error);
-  if (news.error == EAGAIN || news.error == ENOMEM) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(program.file, " was not started: the system has no room for a process (", why, ")"));
-  }
-  if (news.bad_folder != 0) {
-    return absl::FailedPreconditionError(absl::StrCat("the folder ", program.folder, " cannot be entered: ", why));
-  }
-  return absl::FailedPreconditionError(absl::StrCat(program.file, " cannot be executed: ", why));
-}
-
 }  // namespace
-
-void RunningProgram::Signal(int number) const {
-  const KeeperOrder order{KeeperOrder::Kind::kSignal, number};
-  send(control.get(), &order, sizeof(order), MSG_NOSIGNAL);
-}
-
-void RunningProgram::Kill() const {
-  const KeeperOrder order{KeeperOrder::Kind::kKill, 0};
-  send(control.get(), &order, sizeof(order), MSG_NOSIGNAL);
-}
-
-absl::StatusOr<ProgramEnd> RunningProgram::End() const {
-  KeeperNews news;
-  if (recv(control.get(), &news, sizeof(news), 0) != sizeof(news)) {
-    return absl::InternalError("the process that kept the program is gone: how the program ended is not known");
-  }
-  ProgramEnd end;
-  if (news.ended != 0 && WIFSIGNALED(news.wait_status)) end.use.signal = WTERMSIG(news.wait_status);
-  if (news.ended != 0 && WIFEXITED(news.wait_status)) end.use.exit_code = WEXITSTATUS(news.wait_status);
-  end.use.user = std::chrono::nanoseconds(news.user_ns);
-  end.use.system = std::chrono::nanoseconds(news.system_ns);
-  end.use.peak_bytes = news.peak_bytes;
-  end.over_memory = news.over_memory != 0;
-  end.left = news.left;
-  return end;
-}
 
 absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Fork() {
   int ends[2];
@@ -182,28 +134,13 @@ bool Supervisor::alive() const {
   return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
 }
 
-absl::StatusOr<RunningProgram> Supervisor::Start(const Program& program, const std::function<bool()>& give_up) {
-  std::array<Descriptor, kPlaces> theirs;
-  RunningProgram running;
-  int ends[2];
-  const auto open_pipe = [&](Descriptor& reader, Descriptor& writer, const Descriptor& ours) {
-    if (pipe2(ends, O_CLOEXEC) != 0) return false;
-    reader.Take(ends[0]);
-    writer.Take(ends[1]);
-    return fcntl(ours.get(), F_SETFL, O_NONBLOCK) == 0;
-  };
-  theirs[kText] = FileWith(TextOf(program));
-  const bool sockets = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0;
-  if (sockets) {
-    running.control.Take(ends[0]);
-    theirs[kControl].Take(ends[1]);
-  }
-  if (!sockets || !theirs[kText] || !open_pipe(theirs[kIn], running.in, running.in) ||
-      !open_pipe(running.out, theirs[kOut], running.out) || !open_pipe(running.err, theirs[kErr], running.err)) {
-    return absl::ResourceExhaustedError("no pipe for " + program.file + ": " + Reason());
-  }
-  std::array<int, kPlaces> numbers;
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = theirs[i].get();
+absl::StatusOr<RunningProgram> Supervisor::Start(const Program& program, const std::function<bool()>& give_up,
+                                                 Descriptor third) {
+  absl::StatusOr<ProgramStart> start = ProgramStart::Of(program);
+  if (!start.ok()) return start.status();
+  const std::array<int, ProgramStart::kPlaces> places = start->numbers();
+  std::vector<int> numbers(places.begin(), places.end());
+  if (third) numbers.push_back(third.get());
   {
     MutexLock lock(mutex_);
     if (!SendDescriptors(socket_.get(), numbers)) {
@@ -213,18 +150,11 @@ absl::StatusOr<RunningProgram> Supervisor::Start(const Program& program, const s
       return absl::UnavailableError("the supervisor of programs is gone: restart the daemon");
     }
   }
-  for (Descriptor& one : theirs) one.Close();
-  pollfd told{running.control.get(), POLLIN, 0};
-  while (poll(&told, 1, static_cast<int>(kLookAtGivingUp.count())) == 0) {
-    if (give_up()) return absl::CancelledError(program.file + " was cancelled before it had begun");
-  }
-  KeeperNews news;
-  if (recv(running.control.get(), &news, sizeof(news), 0) != sizeof(news)) {
-    return absl::UnavailableError(program.file + " was not started: its keeper is gone");
-  }
-  if (news.kind == KeeperNews::Kind::kNotStarted) return NotStarted(program, news);
-  running.pid = news.pid;
-  return running;
+  third.Close();
+  const absl::StatusOr<KeeperNews> news = start->Await(program, give_up);
+  if (!news.ok()) return news.status();
+  if (news->kind == KeeperNews::Kind::kNotStarted) return NotStarted(program, *news);
+  return std::move(start->running);
 }
 
 }  // namespace hotplate::server

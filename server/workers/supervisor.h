@@ -16,22 +16,9 @@
 #include "absl/status/statusor.h"
 #include "kernels/base/descriptor.h"
 #include "kernels/base/mutex.h"
-#include "server/workers/keeper.h"
-#include "server/workers/program.h"
+#include "server/workers/running_program.h"
 
 namespace hotplate::server {
-
-// A program that runs. Not thread-safe; destroying it kills the program.
-struct RunningProgram {
-  pid_t pid = 0;
-  Descriptor control;       // a keeper's socket: readable when the program has ended
-  Descriptor in, out, err;  // our ends, which do not block
-
-  void Signal(int number) const;  // to its process group
-  void Kill() const;              // with all its processes
-  // When `control` is readable. INTERNAL: the keeper is gone, as after a kill -9 of it.
-  absl::StatusOr<ProgramEnd> End() const;
-};
 
 class Supervisor {
  public:
@@ -48,7 +35,9 @@ class Supervisor {
   // Returns when the program has begun, or `give_up` says so (CANCELLED): it asks a file server, which may not answer.
   // Thread-safe. FAILED_PRECONDITION: the system cannot execute the file, or its
   // folder cannot be entered; UNAVAILABLE: the supervisor is gone.
-  absl::StatusOr<RunningProgram> Start(const Program& program, const std::function<bool()>& give_up);
+  // `third`: is the program's descriptor 3.
+  absl::StatusOr<RunningProgram> Start(const Program& program, const std::function<bool()>& give_up,
+                                       Descriptor third = Descriptor());
 
   pid_t pid() const { return pid_; }
 

@@ -38,6 +38,11 @@ std::string ProcessNote(const v1::ProcessUse& process) {
   std::string note;
   if (process.has_exit_code()) note = "exit code " + std::to_string(process.exit_code()) + " · ";
   if (process.has_signal()) note = "signal " + std::to_string(process.signal()) + " · ";
+  if (process.has_warm()) {
+    note += "started " + std::string(process.warm() ? "warm" : "anew") + " in " + Ns(process.start_ns());
+    if (!process.why_cold().empty()) note += " (" + process.why_cold() + ")";
+    note += " · ";
+  }
   return note + "user " + Ns(process.user_ns()) + " · system " + Ns(process.system_ns()) + " · " +
          BytesText(process.peak_bytes()) + " at most";
 }

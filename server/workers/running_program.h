@@ -1,0 +1,48 @@
+// A program of a user's that runs, seen from the daemon; and what its start takes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <functional>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "kernels/base/descriptor.h"
+#include "server/workers/keeper.h"
+#include "server/workers/program.h"
+
+namespace hotplate::server {
+
+// Not thread-safe; destroying it kills the program.
+struct RunningProgram {
+  pid_t pid = 0;
+  Descriptor control;       // a keeper's socket: readable when the program has ended
+  Descriptor in, out, err;  // our ends, which do not block
+
+  void Signal(int number) const;  // to its process group
+  void Kill() const;              // with all its processes
+  // When `control` is readable. INTERNAL: the keeper is gone, as after a kill -9 of it.
+  absl::StatusOr<ProgramEnd> End() const;
+};
+
+// The start of a program in another process, which gets the descriptors `theirs`.
+struct ProgramStart {
+  enum Place { kText, kControl, kIn, kOut, kErr, kPlaces };
+
+  RunningProgram running;
+  std::array<Descriptor, kPlaces> theirs;
+
+  // RESOURCE_EXHAUSTED: there is no room for its pipes.
+  static absl::StatusOr<ProgramStart> Of(const Program& program);
+  std::array<int, kPlaces> numbers() const;
+
+  // After `theirs` were sent. Returns what the keeper says first, or CANCELLED when `give_up` says so: it asks a file
+  // server, which may not answer. UNAVAILABLE: the keeper is gone, and nothing has run.
+  absl::StatusOr<KeeperNews> Await(const Program& program, const std::function<bool()>& give_up);
+};
+
+// Of KeeperNews::Kind::kNotStarted.
+absl::Status NotStarted(const Program& program, const KeeperNews& news);
+
+}  // namespace hotplate::server
