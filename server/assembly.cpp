@@ -165,7 +165,13 @@ ServiceContext::Parts Assembly::Parts() const {
   parts.facts.versions = parts.info.versions();
   if (std::optional<v1::DaemonLife> before = job_ids_->Before()) *parts.info.mutable_before() = *std::move(before);
   parts.bounds.output_mode = 0666 & ~surroundings_.umask;
-  parts.programs = {supervisor_, pythons_.get(), surroundings_.umask, program_bytes_};
+  parts.programs = {.supervisor = supervisor_,
+                    .pythons = pythons_.get(),
+                    .functions = &functions_,
+                    .workers = &workers_,
+                    .segments = &segments_,
+                    .umask = surroundings_.umask,
+                    .memory_bytes = program_bytes_};
   parts.room_to_save = [this] { return saver_->room(); };
   parts.whose_job = [this](const std::string& id) { return job_ids_->WhoseJob(id); };
   return parts;

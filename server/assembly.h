@@ -21,8 +21,10 @@
 #include "server/slurm/allocation.h"
 #include "server/slurm/allocation_end.h"
 #include "server/slurm/kill_wait.h"
+#include "server/workers/function_table.h"
 #include "server/workers/supervisor.h"
 #include "server/workers/warm_pythons.h"
+#include "server/workers/worker_pool.h"
 
 namespace hotplate::server {
 
@@ -75,7 +77,11 @@ class Assembly {
   const Config& config_;
   const Surroundings& surroundings_;
   Supervisor* const supervisor_;
-  std::unique_ptr<WarmPythons> pythons_;  // outlives the engine, whose jobs use it
+  // They outlive the engine, whose jobs use them.
+  std::unique_ptr<WarmPythons> pythons_;
+  mutable FunctionTable functions_;
+  mutable SegmentCache segments_;
+  mutable WorkerPool workers_;
   std::uint64_t program_bytes_ = 0;
   const core::WallTime start_time_ = std::chrono::system_clock::now();
   const core::Clock clock_;

@@ -144,6 +144,8 @@ struct JobOptions {
   // cannot.
   bool deterministic = false;
   int priority = 0;
+  // Instead of the kernel, whose name is then "function". Its outputs "value", "a0", "a1", … are the daemon's to name.
+  std::optional<v1::FunctionCall> function = {};
   std::string label = {};  // to find the job by: ListJobsRequest.label; at most 64 bytes
   std::optional<nanoseconds> time_limit = {};
   // For the whole call: transfers, queue, job. When it expires, the job is cancelled and the call returns
@@ -346,6 +348,12 @@ class Client {
   // Reads its output from byte `from` on, counted over both streams, as far as the daemon keeps it.
   absl::StatusOr<v1::ProgramOutputResponse> ProgramOutput(const std::string& job_id, std::uint64_t from,
                                                           const Cancellation* cancellation = nullptr);
+
+  // Functions of your own (JobOptions.function): what names the environment and the function of a call. The same
+  // content has the same id.
+  absl::StatusOr<std::string> OpenEnvironment(const v1::Program& python, const Cancellation* cancellation = nullptr);
+  absl::StatusOr<std::string> PutFunction(const std::string& name, std::string_view code,
+                                          const Cancellation* cancellation = nullptr);
 
   // Telemetry and the daemon.
   absl::StatusOr<v1::TelemetrySnapshotResponse> Telemetry(std::uint32_t history = 1,

@@ -112,4 +112,28 @@ absl::StatusOr<v1::ProgramOutputResponse> Client::ProgramOutput(const std::strin
   return response;
 }
 
+absl::StatusOr<std::string> Client::OpenEnvironment(const v1::Program& python, const Cancellation* cancellation) {
+  const Connection& c = *impl_->connection;
+  v1::OpenEnvironmentRequest request;
+  *request.mutable_python() = python;
+  v1::OpenEnvironmentResponse response;
+  const absl::Status status = c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncOpenEnvironment, request, response,
+                                     {.stop = Impl::TokenOf(cancellation)});
+  if (!status.ok()) return status;
+  return response.environment();
+}
+
+absl::StatusOr<std::string> Client::PutFunction(const std::string& name, std::string_view code,
+                                                const Cancellation* cancellation) {
+  const Connection& c = *impl_->connection;
+  v1::PutFunctionRequest request;
+  request.set_name(name);
+  request.set_code(code.data(), code.size());
+  v1::PutFunctionResponse response;
+  const absl::Status status = c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncPutFunction, request, response,
+                                     {.stop = Impl::TokenOf(cancellation)});
+  if (!status.ok()) return status;
+  return response.function();
+}
+
 }  // namespace hotplate::client

@@ -181,6 +181,15 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
   return absl::OkStatus();
 }
 
+namespace {
+
+// Of a call of a function, whose outputs have no names before its end.
+bool IsKeptOfFunction(const JobOptions& options, const std::string& output) {
+  return options.function && options.function->keep() && output != "value";
+}
+
+}  // namespace
+
 JobRun::JobRun(const Connection& connection, std::string kernel, std::map<std::string, Input> inputs,
                JobOptions options, std::stop_token stop)
     : connection_(connection),
@@ -376,7 +385,7 @@ absl::StatusOr<JobResult> JobRun::Complete(absl::StatusOr<EndedJob> ended) {
   result.timings = timings_;
   std::vector<std::string> downloaded;
   const auto is_kept = [this, &downloaded](const v1::JobResult::Output& output) -> absl::StatusOr<bool> {
-    const bool kept = options_.keep.count(output.name()) > 0;
+    const bool kept = options_.keep.count(output.name()) > 0 || IsKeptOfFunction(options_, output.name());
     if (!kept) downloaded.push_back(output.array_id());
     return kept;
   };

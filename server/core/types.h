@@ -107,7 +107,7 @@ inline constexpr char kAnyDevice[] = "any";
 
 struct JobRequest {
   std::string kernel;  // or, with work, the name that it goes by
-  // No kernel, but this (run/outside_work.h). It has neither parameters, inputs nor outputs.
+  // No kernel, but this (run/outside_work.h). It has no parameters, and its outputs are its own to name.
   std::shared_ptr<OutsideWork> work = {};
   std::map<std::string, ParamValue> params;
   std::vector<JobInput> inputs;

@@ -25,8 +25,11 @@
 #include "server/service/open_run_streams.h"
 #include "server/wire/job.h"
 #include "server/wire/result.h"
+#include "server/workers/call_message.h"
+#include "server/workers/function_table.h"
 #include "server/workers/supervisor.h"
 #include "server/workers/warm_pythons.h"
+#include "server/workers/worker_pool.h"
 
 namespace hotplate::server {
 
@@ -45,9 +48,12 @@ class ServiceContext {
   // For programs of users. No supervisor: they are refused.
   struct ProgramSettings {
     Supervisor* supervisor = nullptr;
-    WarmPythons* pythons = nullptr;  // null: each Python program starts anew
-    mode_t umask = 077;              // of the owner
-    std::uint64_t memory_bytes = 0;  // for the processes of one job together; 0: no limit
+    WarmPythons* pythons = nullptr;      // null: each Python program starts anew, and there are no functions
+    FunctionTable* functions = nullptr;  // with `pythons`
+    WorkerPool* workers = nullptr;       // with `pythons`
+    SegmentCache* segments = nullptr;    // with `pythons`
+    mode_t umask = 077;                  // of the owner
+    std::uint64_t memory_bytes = 0;      // for the processes of one job together; 0: no limit
   };
   struct Parts {
     core::Engine* engine;

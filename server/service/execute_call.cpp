@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/service/programs.h"
 #include "server/service/refusal.h"
 #include "server/wire/status.h"
 
@@ -41,8 +42,7 @@ ExecuteCall::ExecuteCall(const ServiceContext& context, core::Principal who, con
       response_(response) {}
 
 absl::StatusOr<core::JobId> ExecuteCall::Submit() {
-  absl::StatusOr<core::JobRequest> request =
-      wire::FromProto(spec_, context_.bounds(), wire::SignatureInputs::kRefused, context_.arrays());
+  absl::StatusOr<core::JobRequest> request = JobAsRequest(context_, who_, spec_, wire::SignatureInputs::kRefused);
   if (!request.ok()) return request.status();
   request->attached = true;
   return context_.engine().Submit(who_, *std::move(request), shared_from_this(), 0);

@@ -7,6 +7,7 @@
 #include "server/core/jobs/job_event.h"
 #include "server/core/jobs/job_table.h"
 #include "server/service/execute_call.h"
+#include "server/service/programs.h"
 #include "server/service/run_call.h"
 #include "server/service/unary.h"
 #include "server/service/watch_stream.h"
@@ -81,8 +82,7 @@ JobsService::JobsService(const ServiceContext& context) : ParsedService(context)
 absl::Status JobsService::CheckJob(const core::Principal& who, const v1::JobSpec& spec,
                                    v1::CheckJobResponse& response) const {
   if (absl::Status status = context_.CheckSize(spec); !status.ok()) return status;
-  const absl::StatusOr<core::JobRequest> request =
-      wire::FromProto(spec, context_.bounds(), wire::SignatureInputs::kAllowed, context_.arrays());
+  const absl::StatusOr<core::JobRequest> request = JobAsRequest(context_, who, spec, wire::SignatureInputs::kAllowed);
   if (!request.ok()) return request.status();
   const absl::StatusOr<core::CheckReport> report = context_.engine().Check(who, *request);
   if (!report.ok()) return report.status();
@@ -95,8 +95,7 @@ absl::Status JobsService::SubmitJob(const core::Principal& who, const v1::JobSpe
                                     v1::SubmitJobResponse& response) const {
   if (absl::Status status = context_.CheckSize(spec); !status.ok()) return status;
   if (absl::Status status = context_.AcceptsJobs(); !status.ok()) return status;
-  absl::StatusOr<core::JobRequest> request =
-      wire::FromProto(spec, context_.bounds(), wire::SignatureInputs::kRefused, context_.arrays());
+  absl::StatusOr<core::JobRequest> request = JobAsRequest(context_, who, spec, wire::SignatureInputs::kRefused);
   if (!request.ok()) return request.status();
   const absl::StatusOr<core::JobId> id = context_.engine().Submit(who, *std::move(request), nullptr, 0);
   if (!id.ok()) return id.status();

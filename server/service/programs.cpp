@@ -1,9 +1,19 @@
 #include "server/service/programs.h"
 
+#include <openssl/evp.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/base/status.h"
+#include "server/wire/values.h"
+#include "server/workers/function_job.h"
 
 namespace hotplate::server {
 namespace {
@@ -17,11 +27,8 @@ int ThreadsBesideGpu(const ServiceContext& context) {
   return std::max(1, threads / std::max(1, lanes));
 }
 
-}  // namespace
-
-absl::StatusOr<core::JobRequest> ProgramAsJob(const ServiceContext& context, const v1::Program& program,
-                                              std::shared_ptr<ProgramStreams> streams) {
-  const ServiceContext::ProgramSettings& settings = context.programs();
+// OK if the daemon can run programs.
+absl::Status RunsPrograms(const ServiceContext::ProgramSettings& settings) {
   if (settings.supervisor == nullptr) {
     return absl::PermissionDeniedError("this daemon runs no code of yours: it was started with --user-code none");
   }
@@ -29,15 +36,99 @@ absl::StatusOr<core::JobRequest> ProgramAsJob(const ServiceContext& context, con
     return absl::UnavailableError(
         "the daemon can start no programs any more, since their supervisor was killed: restart it");
   }
+  return absl::OkStatus();
+}
+
+absl::Status RunsFunctions(const ServiceContext::ProgramSettings& settings) {
+  if (absl::Status status = RunsPrograms(settings); !status.ok()) return status;
+  if (settings.pythons != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "this daemon runs no Python functions, since hotplate-keeper or hotplate_worker.py is missing in its "
+      "installation");
+}
+
+void Complete(const ServiceContext& context, Program& program) {
+  program.umask = context.programs().umask;
+  program.memory_bytes = context.programs().memory_bytes;
+  program.threads_beside_gpu = ThreadsBesideGpu(context);
+}
+
+std::string Sha256(const std::vector<std::string>& texts) {
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> digest(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
+  unsigned size = 0;
+  EVP_DigestInit_ex(digest.get(), EVP_sha256(), nullptr);
+  for (const std::string& text : texts) {
+    const std::uint64_t length = text.size();
+    EVP_DigestUpdate(digest.get(), &length, sizeof(length));
+    EVP_DigestUpdate(digest.get(), text.data(), text.size());
+  }
+  EVP_DigestFinal_ex(digest.get(), bytes.data(), &size);
+  return absl::BytesToHexString({reinterpret_cast<const char*>(bytes.data()), size});
+}
+
+}  // namespace
+
+absl::StatusOr<core::JobRequest> ProgramAsJob(const ServiceContext& context, const v1::Program& program,
+                                              std::shared_ptr<ProgramStreams> streams) {
+  const ServiceContext::ProgramSettings& settings = context.programs();
+  if (absl::Status status = RunsPrograms(settings); !status.ok()) return status;
   absl::StatusOr<wire::ProgramRequest> request = wire::FromProto(program);
   if (!request.ok()) return request.status();
   if (absl::Status status = wire::FindOnNode(request->program, context.info().node()); !status.ok()) return status;
-  request->program.umask = settings.umask;
-  request->program.memory_bytes = settings.memory_bytes;
-  request->program.threads_beside_gpu = ThreadsBesideGpu(context);
+  Complete(context, request->program);
   request->job.work = std::make_shared<ProgramJob>(*settings.supervisor, settings.pythons, request->kind,
                                                    std::move(request->program), std::move(streams));
   return std::move(request->job);
+}
+
+absl::StatusOr<core::JobRequest> JobAsRequest(const ServiceContext& context, const core::Principal& who,
+                                              const v1::JobSpec& spec, wire::SignatureInputs signature_inputs) {
+  absl::StatusOr<core::JobRequest> request =
+      wire::FromProto(spec, context.bounds(), signature_inputs, context.arrays());
+  if (!request.ok() || !spec.has_function()) return request;
+  const ServiceContext::ProgramSettings& settings = context.programs();
+  if (who.scope < core::Scope::kCode) {
+    return absl::PermissionDeniedError("this token may not run functions of its own: that takes the scope code");
+  }
+  if (absl::Status status = RunsFunctions(settings); !status.ok()) return status;
+  if (request->inputs.empty())
+    return InvalidField("inputs", "inputs are empty: a function has the input \"arguments\"");
+  if (!request->outputs.empty())
+    return InvalidField("outputs", "a function names its outputs itself: keep them all, or none");
+  auto function = settings.functions->Function(spec.function().function());
+  if (!function.ok()) return function.status();
+  auto environment = settings.functions->Environment(spec.function().environment());
+  if (!environment.ok()) return environment.status();
+  if (request->label.empty()) request->label = (*function)->name;
+  request->may_run_here = false;
+  request->work = std::make_shared<FunctionJob>(*settings.pythons, *settings.workers, *settings.segments,
+                                                FunctionJob::Call{*std::move(function), *std::move(environment),
+                                                                  request->inputs.size() - 1, spec.function().keep()});
+  return request;
+}
+
+absl::StatusOr<FunctionEnvironment> EnvironmentFrom(const ServiceContext& context, const v1::Program& python) {
+  if (absl::Status status = RunsFunctions(context.programs()); !status.ok()) return status;
+  absl::StatusOr<wire::ProgramRequest> request = wire::FromProto(python);
+  if (!request.ok()) return request.status();
+  if (absl::Status status = wire::FindOnNode(request->program, context.info().node()); !status.ok()) return status;
+  Complete(context, request->program);
+  FunctionEnvironment environment{"", std::move(request->program)};
+  std::vector<std::string> content = environment.python.environment;
+  content.push_back(environment.python.file);
+  content.push_back(environment.python.folder);
+  environment.id = Sha256(content);
+  return environment;
+}
+
+absl::StatusOr<FunctionCode> FunctionFrom(const ServiceContext& context, const v1::PutFunctionRequest& request) {
+  if (absl::Status status = RunsFunctions(context.programs()); !status.ok()) return status;
+  if (absl::Status status = context.CheckSize(request); !status.ok()) return status;
+  if (absl::Status status = wire::CheckLabel(request.name()); !status.ok()) {
+    return InvalidField("name", absl::StrCat("name: ", status.message()));
+  }
+  return FunctionCode{Sha256({request.name(), request.code()}), request.name(), request.code()};
 }
 
 void AppendTo(const OutputPiece& piece, v1::ProgramPiece& out) {

@@ -4,7 +4,9 @@
 #include <memory>
 
 #include "server/service/context.h"
+#include "server/wire/job.h"
 #include "server/wire/program.h"
+#include "server/workers/function_table.h"
 #include "server/workers/program_streams.h"
 
 namespace hotplate::server {
@@ -13,6 +15,15 @@ namespace hotplate::server {
 // no code of users; else as wire::FromProto and wire::FindOnNode.
 absl::StatusOr<core::JobRequest> ProgramAsJob(const ServiceContext& context, const v1::Program& program,
                                               std::shared_ptr<ProgramStreams> streams);
+
+// A job spec as a request to the engine: of a kernel, or of a function of the caller's. PERMISSION_DENIED: the caller
+// may not run code, or the daemon runs none; NOT_FOUND: it has not the function; else as wire::FromProto.
+absl::StatusOr<core::JobRequest> JobAsRequest(const ServiceContext& context, const core::Principal& who,
+                                              const v1::JobSpec& spec, wire::SignatureInputs signature_inputs);
+
+// Looks at files. Refuses as ProgramAsJob.
+absl::StatusOr<FunctionEnvironment> EnvironmentFrom(const ServiceContext& context, const v1::Program& python);
+absl::StatusOr<FunctionCode> FunctionFrom(const ServiceContext& context, const v1::PutFunctionRequest& request);
 
 void AppendTo(const OutputPiece& piece, v1::ProgramPiece& out);
 

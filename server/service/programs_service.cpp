@@ -21,7 +21,7 @@ absl::StatusOr<FoundProgram> FindProgramOf(const ServiceContext& context, const 
   core::JobId id(job_id.substr(0, 128));
   const absl::StatusOr<core::JobSnapshot> job = context.engine().Get(who, id);
   if (!job.ok()) return context.AboutJob(job.status(), id.value());
-  const auto* const program = dynamic_cast<const ProgramJob*>(job->work.get());
+  const auto* const program = dynamic_cast<const PrintingWork*>(job->work.get());
   if (program == nullptr) {
     return absl::InvalidArgumentError("job " + id.value() + " runs the kernel " + job->kernel +
                                       ", which prints nothing: its outputs are arrays (hotplate result " + id.value() +
@@ -53,6 +53,8 @@ ProgramsService::ProgramsService(const ServiceContext& context) : ParsedService(
   Unary("Signal", &ProgramsService::Signal);
   Unary("Submit", &ProgramsService::Submit);
   Unary("Output", &ProgramsService::Output);
+  Unary("OpenEnvironment", &ProgramsService::OpenEnvironment);
+  Unary("PutFunction", &ProgramsService::PutFunction);
 }
 
 grpc::ServerUnaryReactor* ProgramsService::Signal(grpc::CallbackServerContext* call,
@@ -96,6 +98,38 @@ grpc::ServerUnaryReactor* ProgramsService::Output(grpc::CallbackServerContext* c
                                                   v1::ProgramOutputResponse* response) {
   return AnswerNow(context_, call, core::Scope::kObserve,
                    [&](const core::Principal& who) { return ReadOutput(context_, who, *request, *response); });
+}
+
+grpc::ServerUnaryReactor* ProgramsService::OpenEnvironment(grpc::CallbackServerContext* call,
+                                                           const v1::OpenEnvironmentRequest* request,
+                                                           v1::OpenEnvironmentResponse* response) {
+  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
+  absl::Status status = context_.Admit(*call, core::Scope::kCode).status();
+  if (status.ok()) {
+    status = context_.PostForFiles(request->ByteSizeLong(), [=, this] {
+      absl::StatusOr<FunctionEnvironment> environment = EnvironmentFrom(context_, request->python());
+      if (!environment.ok()) return reactor->Finish(wire::ToGrpc(environment.status()));
+      response->set_environment(environment->id);
+      response->set_generation(context_.generation());
+      context_.programs().functions->Add(*std::move(environment));
+      reactor->Finish(grpc::Status::OK);
+    });
+  }
+  if (!status.ok()) reactor->Finish(wire::ToGrpc(status));
+  return reactor;
+}
+
+grpc::ServerUnaryReactor* ProgramsService::PutFunction(grpc::CallbackServerContext* call,
+                                                       const v1::PutFunctionRequest* request,
+                                                       v1::PutFunctionResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kCode, [&](const core::Principal&) -> absl::Status {
+    absl::StatusOr<FunctionCode> function = FunctionFrom(context_, *request);
+    if (!function.ok()) return function.status();
+    response->set_function(function->id);
+    response->set_generation(context_.generation());
+    context_.programs().functions->Add(*std::move(function));
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace hotplate::server

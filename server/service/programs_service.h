@@ -16,6 +16,11 @@ class ProgramsService final : public ParsedService<v1::Programs> {
                                    v1::SubmitProgramResponse* response) override;
   grpc::ServerUnaryReactor* Output(grpc::CallbackServerContext* call, const v1::ProgramOutputRequest* request,
                                    v1::ProgramOutputResponse* response) override;
+  grpc::ServerUnaryReactor* OpenEnvironment(grpc::CallbackServerContext* call,
+                                            const v1::OpenEnvironmentRequest* request,
+                                            v1::OpenEnvironmentResponse* response) override;
+  grpc::ServerUnaryReactor* PutFunction(grpc::CallbackServerContext* call, const v1::PutFunctionRequest* request,
+                                        v1::PutFunctionResponse* response) override;
 };
 
 }  // namespace hotplate::server

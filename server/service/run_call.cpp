@@ -6,6 +6,7 @@
 
 #include "kernels/base/status.h"
 #include "server/service/parsed_service.h"
+#include "server/service/programs.h"
 #include "server/service/refusal.h"
 #include "server/wire/values.h"
 
@@ -138,8 +139,7 @@ absl::Status RunCall::Reserve(std::uint64_t tag, const v1::JobSpec& spec) {
 }
 
 absl::StatusOr<core::JobId> RunCall::Submit(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here) {
-  absl::StatusOr<core::JobRequest> request =
-      wire::FromProto(spec, context_.bounds(), wire::SignatureInputs::kRefused, context_.arrays());
+  absl::StatusOr<core::JobRequest> request = JobAsRequest(context_, who_, spec, wire::SignatureInputs::kRefused);
   if (!request.ok()) return request.status();
   request->attached = true;
   request->may_run_here = may_run_here;

@@ -9,6 +9,7 @@
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"
 #include "kernels/base/status.h"
+#include "server/workers/call_message.h"
 
 namespace hotplate::wire {
 namespace {
@@ -90,6 +91,13 @@ v1::JobError ToJobError(const absl::Status& status) {
     v1::FieldViolation& one = *error.add_violations();
     one.set_field(violation.field);
     one.set_description(violation.description);
+  }
+  if (const std::optional<server::CallError> raised = server::CallErrorOf(status)) {
+    v1::CallException& exception = *error.mutable_exception();
+    exception.set_type(raised->type);
+    exception.set_message(raised->message);
+    exception.set_traceback(raised->traceback);
+    exception.set_pickle(raised->pickle);
   }
   return error;
 }

@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -16,8 +14,8 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "kernels/base/quantity.h"
 #include "kernels/base/run_program.h"
+#include "server/workers/program_text.h"
 
 namespace hotplate::server {
 namespace {
@@ -25,15 +23,6 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLook(20);  // at what asks for a cancel
-
-// False: there is nothing now. Closes `from` at the stream's end.
-bool ReadSome(Descriptor& from, OutputStream stream, ProgramStreams& streams) {
-  std::array<char, 65'536> block;
-  const ssize_t got = read(from.get(), block.data(), block.size());
-  if (got > 0) streams.AddOutput(stream, {block.data(), static_cast<std::size_t>(got)});
-  if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) from.Close();
-  return got > 0;
-}
 
 // Writes what can be written without waiting.
 void Write(Descriptor& to, ProgramStreams& streams) {
@@ -48,28 +37,6 @@ void Write(Descriptor& to, ProgramStreams& streams) {
     if (done == text.size()) continue;
     return streams.PutBack(text.substr(done));
   }
-}
-
-std::string SignalText(int number) {
-  const char* const name = sigabbrev_np(number);
-  return name == nullptr ? absl::StrCat("signal ", number) : absl::StrCat("SIG", name);
-}
-
-// OK if it ended well.
-absl::Status ErrorOf(const ProgramEnd& end, const std::string& name, std::uint64_t memory_bytes) {
-  if (end.over_memory) {
-    return absl::ResourceExhaustedError(absl::StrCat(name, " was killed: its processes took more than the ",
-                                                     BytesText(memory_bytes), " that they may have"));
-  }
-  if (end.left > 0) {
-    return absl::InternalError(
-        absl::StrCat(end.left, " processes of ", name, " cannot be killed: they hang in the kernel"));
-  }
-  if (end.use.signal) return absl::AbortedError(absl::StrCat(name, " was ended by ", SignalText(*end.use.signal)));
-  if (end.use.exit_code.value_or(0) != 0) {
-    return absl::AbortedError(absl::StrCat(name, " ended with exit code ", *end.use.exit_code));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -92,7 +59,8 @@ absl::StatusOr<WarmPythons::Started> ProgramJob::Start(TaskControl& control) {
   return WarmPythons::Started{*std::move(running), ""};
 }
 
-core::RunResult ProgramJob::Run(const DeviceInfo& device, TaskControl& control) {
+core::RunResult ProgramJob::Run(const DeviceInfo& device, const std::vector<core::OutsideInput>&, const Allocate&,
+                                TaskControl& control) {
   program_.environment =
       EnvironmentOn(device, device.uuid.empty() ? device.threads_per_lane : program_.threads_beside_gpu,
                     program_.environment, OwnVariables());

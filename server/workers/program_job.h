@@ -6,7 +6,7 @@
 #include <string>
 
 #include "kernels/spec/spec.h"
-#include "server/core/run/outside_work.h"
+#include "server/workers/printing_work.h"
 #include "server/workers/program.h"
 #include "server/workers/program_streams.h"
 #include "server/workers/supervisor.h"
@@ -14,7 +14,7 @@
 
 namespace hotplate::server {
 
-class ProgramJob final : public core::OutsideWork {
+class ProgramJob final : public PrintingWork {
  public:
   // Between the signal that asks a program to end, when its job is cancelled, and the end of it and all its processes.
   static constexpr std::chrono::milliseconds kGrace{500};
@@ -30,11 +30,13 @@ class ProgramJob final : public core::OutsideWork {
         program_(std::move(program)),
         streams_(std::move(streams)) {}
 
-  core::RunResult Run(const DeviceInfo& device, TaskControl& control) override;
+  core::RunResult Run(const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs, const Allocate& allocate,
+                      TaskControl& control) override;
+  bool Keeps(const std::string&) const override { return false; }
   SharedSpec spec() const override;
   std::uint64_t kept_bytes() const override { return streams_->kept_bytes(); }
   std::uint64_t most_kept_bytes() const override { return ProgramStreams::kMostKept; }
-  const std::shared_ptr<ProgramStreams>& streams() const { return streams_; }
+  const std::shared_ptr<ProgramStreams>& streams() const override { return streams_; }
 
  private:
   absl::StatusOr<WarmPythons::Started> Start(TaskControl& control);

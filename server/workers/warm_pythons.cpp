@@ -87,12 +87,13 @@ WarmPythons::~WarmPythons() {
 
 void WarmPythons::Wake() const { eventfd_write(wake_.get(), 1); }
 
-absl::StatusOr<WarmPythons::Started> WarmPythons::Start(const Program& program, const std::function<bool()>& give_up) {
+absl::StatusOr<WarmPythons::Started> WarmPythons::Start(const Program& program, const std::function<bool()>& give_up,
+                                                        Descriptor third) {
   std::string why_cold;
-  absl::StatusOr<std::optional<RunningProgram>> forked = Fork(WarmKeyOf(program), program, give_up, why_cold);
+  absl::StatusOr<std::optional<RunningProgram>> forked = Fork(WarmKeyOf(program), program, give_up, third, why_cold);
   if (!forked.ok()) return forked.status();
   if (*forked) return Started{*std::move(*forked), ""};
-  absl::StatusOr<RunningProgram> running = supervisor_.Start(program, give_up);
+  absl::StatusOr<RunningProgram> running = supervisor_.Start(program, give_up, std::move(third));
   if (!running.ok()) return running.status();
   return Started{*std::move(running), std::move(why_cold)};
 }
@@ -100,11 +101,14 @@ absl::StatusOr<WarmPythons::Started> WarmPythons::Start(const Program& program, 
 // Nothing, with the reason: it is to be started anew.
 absl::StatusOr<std::optional<RunningProgram>> WarmPythons::Fork(const WarmKey& key, const Program& program,
                                                                 const std::function<bool()>& give_up,
-                                                                std::string& why_cold) {
+                                                                const Descriptor& third, std::string& why_cold) {
   why_cold = key.why_not;
   if (!why_cold.empty()) return std::nullopt;
   absl::StatusOr<ProgramStart> start = ProgramStart::Of(program);
   if (!start.ok()) return start.status();
+  const std::array<int, ProgramStart::kPlaces> places = start->numbers();
+  std::vector<int> numbers(places.begin(), places.end());
+  if (third) numbers.push_back(third.get());
   {
     MutexLock lock(mutex_);
     Environment& environment = EnvironmentFor(key.text, program);
@@ -115,7 +119,7 @@ absl::StatusOr<std::optional<RunningProgram>> WarmPythons::Fork(const WarmKey& k
       why_cold = environment.next ? "its warm Python is starting" : "the first in its environment";
       environment.wanted = environment.wanted || !environment.next;
       Wake();
-    } else if (!SendDescriptors(zygote->channel.get(), start->numbers(), MSG_DONTWAIT)) {
+    } else if (!SendDescriptors(zygote->channel.get(), numbers, MSG_DONTWAIT)) {
       why_cold = "its warm Python is busy";
     } else {
       ++environment.scripts;

@@ -56,8 +56,10 @@ class WarmPythons {
     std::string why_cold;  // empty: it was forked from a warm Python
   };
   // Forks the script if there is a warm Python for it, and else starts it anew. Returns, and refuses, as
-  // Supervisor::Start. Thread-safe.
-  absl::StatusOr<Started> Start(const Program& program, const std::function<bool()>& give_up);
+  // Supervisor::Start. With a `third` descriptor it is a worker that runs functions. Thread-safe.
+  absl::StatusOr<Started> Start(const Program& program, const std::function<bool()>& give_up,
+                                Descriptor third = Descriptor());
+  const std::string& worker() const { return files_.worker; }
 
   // For people.
   struct Row {
@@ -79,7 +81,8 @@ class WarmPythons {
   struct Environment;
 
   absl::StatusOr<std::optional<RunningProgram>> Fork(const WarmKey& key, const Program& program,
-                                                     const std::function<bool()>& give_up, std::string& why_cold);
+                                                     const std::function<bool()>& give_up, const Descriptor& third,
+                                                     std::string& why_cold);
   Environment& EnvironmentFor(const std::string& key, const Program& program) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Stale(const std::string& key);
 

@@ -15,22 +15,26 @@ from .arrays import Array
 from .client import Client, connect
 from .errors import (AlreadyExists, Busy, Cancelled, ConnectionFailed, DeadlineExceeded, Error, InternalError,
                      InvalidCall, InvalidType, JobCancelled, JobFailed, JobOutOfMemory, JobTimeout, NotAllowed,
-                     NotFound, OutOfMemory, UnknownKernel)
+                     NotFound, OutOfMemory, RemoteError, UnknownKernel)
 from .receipt import Receipt
 
 if TYPE_CHECKING:
     from .allocation import Allocation, SchedulerRefused, up
     from .executor import Executor
+    from .functions import progress
+    from .joblib_backend import register_joblib
 
 __version__ = _core.__version__
 
 __all__ = ["Allocation", "AlreadyExists", "Array", "Busy", "Cancelled", "Client", "ConnectionFailed",
            "DeadlineExceeded", "Error", "Executor", "InternalError", "InvalidCall", "InvalidType", "JobCancelled",
-           "JobFailed", "JobOutOfMemory", "JobTimeout", "NotAllowed", "NotFound", "OutOfMemory", "Receipt",
-           "SchedulerRefused", "UnknownKernel", "__version__", "connect", "errors", "up"]
+           "JobFailed", "JobOutOfMemory", "JobTimeout", "NotAllowed", "NotFound", "OutOfMemory", "Receipt", "RemoteError",
+           "SchedulerRefused", "UnknownKernel", "__version__", "connect", "errors", "progress",
+           "register_joblib", "up"]
 
 # Imported when first used: a script that only calls kernels does not pay for them.
-_LATER = {"Allocation": "allocation", "Executor": "executor", "SchedulerRefused": "allocation", "up": "allocation"}
+_LATER = {"Allocation": "allocation", "Executor": "executor", "SchedulerRefused": "allocation", "progress": "functions",
+          "register_joblib": "joblib_backend", "up": "allocation"}
 
 
 def __getattr__(name: str) -> Any:

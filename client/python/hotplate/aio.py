@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, AsyncIterator, Coroutine, Deque, Optional
 
 from . import _core
 from .arrays import Array, send
-from .calls import Call
+from .calls import Call, Plan
 from .kernels import Kernels, OwnDocs, resolve
 from .telemetry import Sample, Watch
 
@@ -40,11 +40,11 @@ class Aio(AioKernels):
         """Runs a kernel, as `Client.run` does.
 
         Args:
-            kernel: its name, a method of the client (gpu.matmul), or a functools.partial of one.
+            kernel: its name, a method of the client (gpu.matmul), a functools.partial of one, or a function of your own.
 
         Raises:
             asyncio.CancelledError: the task was cancelled, and so is the job.
-            Exception: as `Client.run`.
+            Exception: as `Client.run`, or what the function raised.
 
         Example:
             >>> y = await gpu.aio.run("selu", x, alpha=1.67)
@@ -54,9 +54,9 @@ class Aio(AioKernels):
         if isinstance(kernel, str) and kernel not in client._plans:
             await loop.run_in_executor(None, client._plan, kernel)  # it asks the daemon
         plan, arguments, keywords = resolve(client, kernel, inputs, keywords)
-        if keywords.get("out") is None:
+        if type(plan) is Plan and keywords.get("out") is None:
             call = plan.prepare(client, arguments, keywords)
-        else:  # it may ask the daemon whether that fits
+        else:  # it may ask the daemon whether that fits, or send the function
             call = await loop.run_in_executor(None, plan.prepare, client, arguments, keywords)
         ended = _Ended(_inbox(loop), loop.create_future(), call)
         try:
@@ -71,6 +71,18 @@ class Aio(AioKernels):
         if ended.came is not None:
             client._core.remember(ended.came)
         return value
+
+    async def call(self, function: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Calls a function of your own in a worker, as `Client.function` says; every keyword is the function's.
+
+        Raises:
+            asyncio.CancelledError: the task was cancelled; the function is interrupted.
+            Exception: what the function raised.
+
+        Example:
+            >>> await gpu.aio.call(simulate, seed=3)
+        """
+        return await self.run(function, *args, **kwargs)
 
     async def array(self, data: Any, name: str = "", lease: Any = None, replace: bool = False, dtype: Any = None,
                     progress: Any = None) -> Array:

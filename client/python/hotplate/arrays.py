@@ -342,7 +342,7 @@ def send(client: Connection, data: Any, name: str, lease: Optional[Seconds], rep
         value = value.astype(value.dtype.newbyteorder("="))
     options, end_progress = _core.Options(), None
     if progress:
-        from .progress import attach
+        from .progress_bar import attach
 
         end_progress = attach(options, progress, name or "array")
     try:

@@ -247,7 +247,7 @@ class Plan(KernelSpec):
             call.out = self._destinations(outputs, call, given["out"])
             options.out = call.out
         if given.get("progress"):
-            from .progress import attach
+            from .progress_bar import attach
 
             call.end_progress = attach(options, given["progress"], self.name)
 

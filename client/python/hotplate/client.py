@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional
 
 from . import _core
 from .arguments import count, number_of_job, path, seconds, shown, text
@@ -128,10 +128,11 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         """Starts a call and returns at once.
 
         Args:
-            kernel: a name, or a method of this client (gpu.matmul).
-            inputs: as `run` takes them. Do not change the arrays before the call is over: large ones are read as they are
-                sent.
-            keywords: as `run` takes them.
+            kernel: a kernel's name, a method of this client (gpu.matmul), or a function of your own, which runs in a worker
+                on the daemon's node (see `function`).
+            inputs: as `run` takes them; a function's positional arguments. Do not change the arrays before the call is
+                over: large ones are read as they are sent.
+            keywords: as `run` takes them; a function's own, all of them.
 
         Returns:
             A concurrent.futures.Future of the result of `run`, with `receipt` and `job_id`; cancel() cancels the job. An
@@ -139,7 +140,7 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             hotplate.futures.CallFuture.
 
         Raises:
-            TypeError: `kernel` is not a kernel. The daemon does not run Python functions.
+            TypeError: `kernel` is neither a kernel nor a function.
             KeyError: no such kernel.
 
         Example:
@@ -151,6 +152,64 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
 
             _submit = submit
         return _submit(self, kernel, inputs, keywords)
+
+    def map(self, kernel: Any, /, *iterables: Iterable[Any]) -> Iterator[Any]:
+        """Calls a kernel or a function with the elements of the iterables, as many as the shortest has.
+
+        Returns:
+            An iterator of the results in order. All calls are in flight together; those that are left are cancelled when
+            one fails, or when the iterator is closed.
+
+        Example:
+            >>> totals = list(gpu.map(total, chunks))
+        """
+        futures = [self.submit(kernel, *elements) for elements in zip(*iterables)]
+
+        def results() -> Iterator[Any]:
+            try:
+                for future in futures:
+                    yield future.result()
+            finally:
+                for future in futures:
+                    future.cancel()
+
+        return results()
+
+    def function(self, function: Any = None, /, **options: Any) -> Any:
+        """Makes a function of your own one that runs on the daemon's node; also a decorator.
+
+        It runs in a worker: a Python process that stays, with what it has imported, compiled and put on the GPU, so that
+        the second call costs a fraction of a millisecond. It is pickled once, by value (with cloudpickle), so that it may
+        come from a notebook. See hotplate.functions.Function.
+
+        Args:
+            function: the function. Without it, a decorator is returned.
+            device: as of `run`. time_limit: in seconds or as "5m": it is interrupted, and its worker ended if it goes on.
+            priority: -100 to 100.
+            wants: "cupy", "jax" or "torch": arrays among the arguments arrive as that library's; default: NumPy's.
+            copy: True: NumPy arrays arrive as private copies, which may be changed.
+            returns: "object": the result may be anything that can be pickled, and is unpickled here.
+            keep: True: arrays in the result stay on the daemon, as hotplate.Array.
+            python: the path of the interpreter on the node. Default: this one, sys.executable. Its version must be this
+                one's, without the last number.
+
+        Raises:
+            TypeError: it cannot be pickled. ImportError: cloudpickle is not installed here.
+            PermissionError: the daemon was started with --user-code none.
+            KeyError: the node has no such interpreter or folder.
+
+        Example:
+            >>> @gpu.function(time_limit="1m")
+            ... def fit(x, y, degree=3):
+            ...     import numpy as np
+            ...     return np.polyfit(x, y, degree)
+            >>> fit(x, y, degree=5)
+        """
+        from .functions import Function
+
+        if function is None:
+            return lambda one: Function(self, one, **options)
+        return Function(self, function, **options)
 
     @property
     def aio(self) -> Aio:

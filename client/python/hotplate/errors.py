@@ -12,6 +12,10 @@ Example:
 
 from __future__ import annotations
 
+import builtins
+import io
+import pickle
+import sys
 from typing import Any, Mapping, Optional, Sequence
 
 from .flags import in_python
@@ -220,6 +224,63 @@ class JobOutOfMemory(JobFailed, OutOfMemory):
     """
 
 
+class RemoteError(JobFailed):
+    """A function of yours raised an exception in its worker. Exceptions of Python's own classes, and others whose class this
+    process has, arrive as themselves, and this error is their cause; the others arrive as this error.
+
+    Attributes:
+        type: the exception's class, as "module.Name".
+        traceback: as the worker's Python printed it.
+
+    Example:
+        >>> try:
+        ...     gpu.function(lambda x: 1 / x)(0)
+        ... except ZeroDivisionError as error:
+        ...     print(error.__cause__.traceback)
+    """
+
+    type: str = ""
+    traceback: str = ""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{self.traceback}".rstrip()
+
+
+class _Exceptions(pickle.Unpickler):
+    """Rebuilds exceptions of classes that this process has imported already, and nothing else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        found: Any = sys.modules.get(module)
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        if isinstance(found, type) and issubclass(found, BaseException):
+            return found
+        raise pickle.UnpicklingError(f"{module}.{name} is no exception that is known here")
+
+
+def _raised(error: RemoteError, exception: Mapping[str, Any]) -> BaseException:
+    """What a function raised, from what its worker told of it."""
+    error.type, error.traceback = exception["type"], exception["traceback"]
+    module, _, name = error.type.rpartition(".")
+    itself: Optional[BaseException] = None
+    try:
+        loaded = _Exceptions(io.BytesIO(exception["pickle"])).load()
+        if isinstance(loaded, BaseException):
+            itself = loaded
+    except Exception:
+        kind = getattr(builtins, name, None) if module == "builtins" else None
+        if isinstance(kind, type) and issubclass(kind, BaseException):
+            try:
+                itself = kind(exception["message"])
+            except Exception:
+                pass
+    # A worker cannot end this process, nor seem to be its Ctrl-C.
+    if itself is None or not isinstance(itself, Exception):
+        return error
+    itself.__cause__ = error
+    return itself
+
+
 _OF_CODE = {
     "INVALID_ARGUMENT": InvalidCall,
     "OUT_OF_RANGE": InvalidCall,
@@ -259,7 +320,7 @@ def _kind(code: str, fields: Sequence[str], end: Optional[Mapping[str, Any]]) ->
 
 
 def from_status(code: str, message: str, violations: Sequence[tuple[str, str]], job_id: str,
-                end: Optional[Mapping[str, Any]], retry_after: Optional[float]) -> Error:
+                end: Optional[Mapping[str, Any]], retry_after: Optional[float]) -> BaseException:
     """The exception for an error of the client library, which calls this."""
     fields = [field for field, _ in violations]
     kind = _kind(code, fields, end)
@@ -272,8 +333,15 @@ def from_status(code: str, message: str, violations: Sequence[tuple[str, str]], 
     error.violations = list(violations)
     error.job_id = job_id
     error.retry_after = retry_after
+    exception = ((end or {}).get("error") or {}).get("exception")
+    if exception:
+        remote = RemoteError(message)
+        vars(remote).update(vars(error))
+        error = remote
     if isinstance(error, JobFailed) and end is not None:
         error.state = end["state"]
         receipt = (end.get("result") or {}).get("receipt")
         error.receipt = Receipt.of(receipt) if receipt else None
+    if exception and isinstance(error, RemoteError):
+        return _raised(error, exception)
     return error

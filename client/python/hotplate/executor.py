@@ -1,4 +1,4 @@
-"""An executor of the standard library that runs kernels."""
+"""An executor of the standard library that runs kernels and functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from .kernels import resolve
 class Executor(concurrent.futures.Executor):
     """A concurrent.futures.Executor on a daemon: `submit`, `map` and `shutdown` as in the standard library.
 
-    Instead of a function it takes a kernel (gpu.matmul), a kernel's name, or a functools.partial of one. It starts no
+    It takes functions, which run in workers on the daemon's node (see Client.function; a result may be anything that can
+    be pickled), and kernels (gpu.matmul), their names, and a functools.partial of one. It starts no
     threads: at most `max_in_flight` calls wait on the daemon, the others here. A future's callback must not wait for
     another call: see hotplate.futures.CallFuture.
 
@@ -52,23 +53,23 @@ class Executor(concurrent.futures.Executor):
         self._shutdown = False
 
     def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> CallFuture:
-        """Schedules a call of a kernel.
+        """Schedules a call.
 
         Args:
-            fn: a kernel, its name, or a functools.partial of one.
-            args, kwargs: the kernel's arguments. Arrays must not change before the future is done.
+            fn: a function, a kernel, its name, or a functools.partial of one.
+            args, kwargs: its arguments. Arrays must not change before the future is done.
 
         Returns:
             A future of the call's result. Errors of the call become its exception.
 
         Raises:
-            TypeError: `fn` is something else: the daemon does not run Python functions.
+            TypeError: `fn` is something else.
             RuntimeError: after `shutdown`.
 
         Example:
             >>> future = executor.submit(gpu.matmul, a, b)
         """
-        plan, inputs, keywords = resolve(self._client, fn, args, kwargs)
+        plan, inputs, keywords = resolve(self._client, fn, args, kwargs, returns="object")
         future = CallFuture(self._client)
         with self._lock:
             if self._shutdown:

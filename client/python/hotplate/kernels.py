@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence
 
 from . import _core
-from .arguments import text
+from .arguments import shown, text
 from .calls import Plan
 from .connection import Connection
 from .errors import Error, NotFound, UnknownKernel
@@ -143,12 +143,12 @@ class Kernels(Connection):
             return list(self._plans)
 
 
-def resolve(client: Kernels, kernel: Any, inputs: Sequence[Any],
-            keywords: dict[str, Any]) -> tuple[Plan, Sequence[Any], dict[str, Any]]:
-    """The plan of what is to be called, and all its arguments.
+def resolve(client: Kernels, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any],
+            returns: Optional[str] = None) -> tuple[Plan, Sequence[Any], dict[str, Any]]:
+    """The plan of what is to be called, and all its arguments. `returns`: of a function of the caller's own.
 
     Raises:
-        TypeError: it is no kernel: nothing runs Python on the daemon.
+        TypeError: it is neither a kernel nor a function.
         KeyError: the daemon has no kernel of that name.
         ValueError: a kernel of another client.
     """
@@ -160,8 +160,14 @@ def resolve(client: Kernels, kernel: Any, inputs: Sequence[Any],
     if isinstance(kernel, str):
         return client._plan(kernel), inputs, keywords
     if isinstance(kernel, functools.partial):
-        return resolve(client, kernel.func, (*kernel.args, *inputs), {**kernel.keywords, **keywords})
-    what = getattr(kernel, "__name__", None) or repr(kernel)
-    raise TypeError(f"{what} is a {type(kernel).__name__}, not a kernel: the daemon runs kernels of its catalogue, no "
-                    "Python code. Pass a kernel (gpu.matmul), its name, or a functools.partial of one; for functions "
-                    "of your own there is concurrent.futures.ThreadPoolExecutor")
+        return resolve(client, kernel.func, (*kernel.args, *inputs), {**kernel.keywords, **keywords}, returns)
+    from .functions import Function
+
+    if isinstance(kernel, Function):
+        if kernel._client is not client:
+            raise ValueError(f"{kernel!r} is not of {client!r}: make it there, by its function")
+        return kernel, inputs, keywords  # type: ignore[return-value]
+    if callable(kernel):
+        return Function(client, kernel, returns=returns), inputs, keywords  # type: ignore[return-value]
+    raise TypeError(f"{shown(kernel)} is a {type(kernel).__name__}: pass a kernel (gpu.matmul), its name, or a function of "
+                    "your own")

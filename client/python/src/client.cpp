@@ -425,6 +425,24 @@ void BindClient(py::module_& module) {
             return ToDict(Ask(self, [&](auto& client, const auto* stop) { return client.Describe(kernel, stop); }));
           },
           py::arg("kernel"))
+      .def(
+          "open_environment",
+          [](const PyClient& self, const std::string& python, const py::list& environment, const std::string& folder) {
+            v1::Program program;
+            program.set_kind("python");
+            program.add_arguments(python);
+            for (const py::handle& variable : environment) program.add_environment(variable.cast<std::string>());
+            program.set_folder(folder);
+            return Ask(self, [&](auto& client, const auto* stop) { return client.OpenEnvironment(program, stop); });
+          },
+          py::arg("python"), py::arg("environment"), py::arg("folder"))
+      .def(
+          "put_function",
+          [](const PyClient& self, const std::string& name, const py::bytes& code) {
+            const auto text = code.cast<std::string_view>();
+            return Ask(self, [&](auto& client, const auto* stop) { return client.PutFunction(name, text, stop); });
+          },
+          py::arg("name"), py::arg("code"))
       .def("info",
            [](const PyClient& self) {
              return ToDict(Ask(self, [](auto& client, const auto* stop) { return client.Info(stop); }));

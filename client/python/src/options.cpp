@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "client/python/src/message.h"
@@ -79,6 +80,14 @@ client::JobOptions ToJobOptions(const Options& options, HeldBuffers& held,
     job.keep[key.cast<std::string>()] = {name, ToDuration(lease)};
   }
   for (const auto& [key, value] : options.out) job.destinations[key.cast<std::string>()] = held.Writable(value);
+  if (!options.function.is_none()) {
+    const auto [function, environment, keep] = options.function.cast<std::tuple<std::string, std::string, bool>>();
+    v1::FunctionCall& call = job.function.emplace();
+    call.set_function(function);
+    call.set_environment(environment);
+    call.set_keep(keep);
+  }
+  job.label = options.label;
   job.device = options.device;
   job.precision = ToPrecision(options.precision);
   job.deterministic = options.deterministic;
@@ -108,6 +117,8 @@ void BindOptions(py::module_& module) {
       .def_readwrite("precision", &Options::precision)
       .def_readwrite("deterministic", &Options::deterministic)
       .def_readwrite("request_id", &Options::request_id)
+      .def_readwrite("label", &Options::label)
+      .def_readwrite("function", &Options::function)
       .def_readwrite("priority", &Options::priority)
       .def_readwrite("time_limit", &Options::time_limit)
       .def_readwrite("deadline", &Options::deadline)

@@ -22,7 +22,9 @@ struct Options {
   pybind11::dict keep;
   // Output -> array: the destination.
   pybind11::dict out;
-  std::string device, precision, request_id;
+  std::string device, precision, request_id, label;
+  // (function, environment, keep), of a call of a function; else None.
+  pybind11::object function = pybind11::none();
   int priority = 0;
   std::optional<double> time_limit, deadline;
   bool deterministic = false, leave_result = false, detach = false;

@@ -9,6 +9,7 @@
 #include "kernels/base/status.h"
 #include "server/core/arrays/counted_memory.h"
 #include "server/core/named_status.h"
+#include "server/core/run/outside_work.h"
 
 namespace hotplate::core {
 namespace {
@@ -139,6 +140,30 @@ RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNe
   }
   inputs_.clear();
   outputs_.clear();
+  return result;
+}
+
+RunResult TaskRunner::RunOutside(Job& job) {
+  RunResult gathered;
+  gathered.error = Gather(job, gathered);
+  if (!gathered.error.ok()) {
+    gathered.kind = absl::IsCancelled(gathered.error) ? RunResult::Kind::kCancelled : RunResult::Kind::kFailed;
+    inputs_.clear();
+    return gathered;
+  }
+  std::vector<OutsideInput> inputs;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    inputs.push_back({job.bound.call.inputs[i], inputs_[i]->bytes(), inputs_[i]->identity()});
+  }
+  RunResult result = job.work->Run(
+      device_, inputs, [this](std::size_t bytes) { return arrays_.AllocateArray(bytes); }, job.control);
+  result.load = gathered.load;
+  for (const JobOutputValue& output : result.outputs) {
+    BoundOutput& bound = job.bound.outputs.emplace_back();
+    bound.bytes = output.data->size();
+    bound.keep = job.work->Keeps(output.name);
+  }
+  inputs_.clear();
   return result;
 }
 

@@ -1,0 +1,278 @@
+"""Python functions of your own, on the daemon's node."""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+import pickle
+import sys
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence
+
+import numpy as np
+
+from . import _core
+from .arguments import seconds, shown
+from .arrays import Array
+from .calls import Call
+from .connection import Connection
+from .errors import InvalidCall, InvalidType
+from .receipt import Receipt
+
+if TYPE_CHECKING:
+    from .arguments import Seconds
+    from .futures import CallFuture
+    from .kernels import Kernels
+
+# Smaller arrays are pickled with the other arguments.
+_SMALL = 1024
+_MOST_ARRAYS = 63
+_LIBRARIES = ("cupy", "jax", "torch")
+# The dtypes of the daemon's arrays.
+_DTYPES = frozenset(np.dtype(name) for name in (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+    "complex64", "complex128"))
+# Of a result, these are rebuilt here; nothing else is.
+_PLAIN = {("builtins", kind.__name__): kind for kind in (complex, bytearray, range, slice, set, frozenset)}
+# Not for the node, as hotplate python leaves them out.
+_OWN = ("HOTPLATE_", "SSH_")
+_OWN_NAMES = frozenset(("DISPLAY", "XDG_RUNTIME_DIR"))
+
+
+class Function:
+    """A Python function that runs in a worker on the daemon's node; made by `gpu.function`.
+
+    A worker is a process that keeps what it has imported, compiled and put on the GPU. Each call takes a lane of a device,
+    as a kernel does. Arguments and results are pickled; NumPy arrays and the daemon's arrays among the arguments arrive as
+    NumPy arrays that cannot be written to. Arrays, numbers, texts, and tuples, lists, dicts and sets of them come back.
+
+    Example:
+        >>> @gpu.function
+        ... def spectrum(x):
+        ...     import numpy as np
+        ...     return np.abs(np.fft.rfft(x))
+        >>> spectrum(np.random.rand(1000)).shape
+        (501,)
+    """
+
+    def __init__(self, client: Kernels, function: Callable[..., Any], *, device: str = "",
+                 time_limit: Optional[Seconds] = None, priority: int = 0, wants: Optional[str] = None, copy: bool = False,
+                 returns: Optional[str] = None, keep: bool = False, python: Optional[str] = None) -> None:
+        if not callable(function):
+            raise InvalidType(f"{shown(function)} is no function: gpu.function takes one, or is a decorator of one")
+        if wants is not None and wants not in _LIBRARIES:
+            raise InvalidCall(f"wants is {shown(wants)}; it can be 'cupy', 'jax' or 'torch', or None for NumPy's arrays")
+        if returns not in (None, "object"):
+            raise InvalidCall(f"returns is {shown(returns)}; it can be 'object', for anything that can be pickled, or None")
+        functools.update_wrapper(self, function)
+        self._client = client
+        self._function = function
+        self._name = getattr(function, "__name__", type(function).__name__)
+        self._device = device
+        self._time_limit = None if time_limit is None else seconds(f"{self._name}: time_limit", time_limit)
+        self._priority = priority
+        self._said = {name: value for name, value in (("wants", wants), ("copy", copy), ("returns", returns)) if value}
+        self._keep = bool(keep)
+        self._python = python
+        self._id: Optional[str] = None  # once it was sent
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls the function and waits.
+
+        Raises:
+            Exception: what the function raised; its cause is a hotplate.RemoteError with the worker's traceback.
+            hotplate.JobFailed: its worker ended, or the result cannot come back.
+            TypeError: an argument that cannot be pickled.
+            hotplate.JobTimeout: time_limit passed.
+        """
+        return self.prepare(self._client, args, kwargs).run()
+
+    def submit(self, *args: Any, **kwargs: Any) -> CallFuture:
+        """Starts a call and returns at once.
+
+        Returns:
+            A concurrent.futures.Future of the result; cancel() interrupts the function.
+
+        Example:
+            >>> futures = [spectrum.submit(x) for x in many]
+        """
+        return self._client.submit(self, *args, **kwargs)
+
+    def map(self, *iterables: Iterable[Any]) -> Iterator[Any]:
+        """Calls the function with the elements of the iterables, in flight together; yields the results in order.
+
+        Example:
+            >>> list(spectrum.map(many))
+        """
+        return self._client.map(self, *iterables)
+
+    def __repr__(self) -> str:
+        return f"<function {self._name} on {self._client!r}>"
+
+    # As a kernel's Plan.
+
+    def prepare(self, client: Connection, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Call:
+        """The call of these arguments; sends the function if the daemon has not got it."""
+        arguments, arrays = _packed(self._name, client, self._said, inputs, keywords)
+        options = _core.Options()
+        options.device = self._device
+        options.priority = self._priority
+        options.time_limit = self._time_limit
+        options.function = (self._sent(client), environment_of(client, self._python), self._keep)
+        values: dict[str, Any] = {"arguments": np.frombuffer(arguments, np.uint8)}
+        held: dict[str, Any] = {}
+        for index, array in enumerate(arrays):
+            values[f"a{index}"] = array._ref if isinstance(array, Array) else array
+            held[f"a{index}"] = array
+        return Call(client, self, values, options, held)  # type: ignore[arg-type]
+
+    name = "function"
+
+    def _sent(self, client: Connection) -> str:
+        if self._id is None:
+            self._id = client._core.put_function(self._name[:64], pack(self._function))
+        return self._id
+
+    def value(self, client: Connection, result: _core.Result, out: Any, keep: Any) -> Any:
+        """The result of a call, whose arrays are taken out of the job's."""
+        came = set(result.outputs())
+        arrays: list[Any] = []
+        while f"a{len(arrays)}" in came:
+            array = result.take(f"a{len(arrays)}")
+            if type(array) is tuple:
+                array = Array(client, *array, owned=True, receipt=Receipt.of_result(result))
+            arrays.append(array)
+        data = io.BytesIO(np.asarray(result.take("value")).tobytes())
+        unpickler = (pickle.Unpickler if self._said.get("returns") == "object" else _Plain)(data)
+        unpickler.persistent_load = lambda index: arrays[index]  # type: ignore[method-assign]
+        return unpickler.load()
+
+
+class _Plain(pickle.Unpickler):
+    """Rebuilds nothing but plain values: the worker's bytes must not run code here."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        kind = _PLAIN.get((module, name))
+        if kind is None:
+            raise InvalidType(f"the result names {module}.{name}, which is not rebuilt here without returns='object'")
+        return kind
+
+
+def _packed(name: str, client: Connection, said: Mapping[str, Any], args: Sequence[Any],
+            kwargs: Mapping[str, Any]) -> tuple[bytes, list[Any]]:
+    """The pickled arguments, and the arrays that travel beside them."""
+    arrays: list[Any] = []
+    places: dict[int, int] = {}
+    seen: list[Any] = []  # so that no other object gets the id of one of them
+
+    def persistent_id(value: Any) -> Optional[int]:
+        if isinstance(value, Array):
+            if value._client is not client and not client.same_daemon(value._client):
+                raise InvalidType(f"{name}: {value!r} is on another daemon than this call's: its elements are A.numpy()")
+        elif type(value) is not np.ndarray or value.nbytes < _SMALL or value.dtype not in _DTYPES:
+            return None
+        if id(value) not in places:
+            if len(arrays) == _MOST_ARRAYS:
+                raise InvalidCall(f"{name}: there are more than {_MOST_ARRAYS} arrays among the arguments")
+            places[id(value)] = len(arrays)
+            seen.append(value)
+            arrays.append(value if isinstance(value, Array) else
+                          np.asarray(value, value.dtype.newbyteorder("="), order="C"))
+        return places[id(value)]
+
+    stream = io.BytesIO()
+    pickle.dump(said, stream, 5)
+    plain = io.BytesIO()
+    pickler = pickle.Pickler(plain, 5)
+    pickler.persistent_id = persistent_id  # type: ignore[method-assign]
+    try:
+        pickler.dump((tuple(args), dict(kwargs)))
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        if isinstance(error, InvalidType):
+            raise
+        # Functions of __main__, lambdas and the like.
+        arrays.clear()
+        places.clear()
+        plain = io.BytesIO()
+        cloud: Any = _cloudpickle().CloudPickler(plain, 5)
+        cloud.persistent_id = persistent_id
+        try:
+            cloud.dump((tuple(args), dict(kwargs)))
+        except Exception as worse:
+            raise InvalidType(f"{name}: an argument cannot be pickled: {worse}") from None
+    return stream.getvalue() + plain.getvalue(), arrays
+
+
+def _cloudpickle() -> Any:
+    try:
+        import cloudpickle
+    except ImportError:
+        raise ImportError("functions of your own need the package cloudpickle here: pip install cloudpickle") from None
+    return cloudpickle
+
+
+@functools.lru_cache(maxsize=1)
+def _sources() -> dict[str, str]:
+    """cloudpickle itself, for a worker that has none."""
+    cloudpickle = _cloudpickle()
+    folder = os.path.dirname(cloudpickle.__file__)
+    sources = {}
+    for file in ("cloudpickle.py", "__init__.py"):
+        with open(os.path.join(folder, file), encoding="utf-8") as source:
+            sources["cloudpickle" if file == "__init__.py" else f"cloudpickle.{file[:-3]}"] = source.read()
+    return {name: sources[name] for name in sorted(sources, reverse=True)}
+
+
+def pack(function: Callable[..., Any]) -> bytes:
+    """A function for a worker, by value where its module is none that the worker can import.
+
+    Raises:
+        TypeError: it cannot be pickled.
+        ImportError: there is no cloudpickle.
+    """
+    cloudpickle = _cloudpickle()
+    try:
+        code = cloudpickle.dumps(function, 5)
+    except Exception as error:
+        name = getattr(function, "__name__", repr(function))
+        raise InvalidType(f"{name} cannot be sent: {error}") from error
+    paths = [os.path.abspath(path) for path in sys.path if path == "" or os.path.isdir(path)]
+    return pickle.dumps({"python": sys.version_info[:2], "name": getattr(function, "__name__", type(function).__name__),
+                         "path": paths, "cloudpickle": _sources(), "pickle": code}, 5)
+
+
+_environments: weakref.WeakKeyDictionary[Connection, dict[tuple[str, str], str]] = weakref.WeakKeyDictionary()
+
+
+def environment_of(client: Connection, python: Optional[str]) -> str:
+    """The id of the environment that calls run in: this one, with this interpreter or another one."""
+    known = _environments.setdefault(client, {})
+    key = (python or sys.executable, os.getcwd())
+    if key not in known:
+        variables = [os.fsencode(name) + b"=" + os.fsencode(value) for name, value in os.environ.items()
+                     if not name.startswith(_OWN) and name not in _OWN_NAMES]
+        known[key] = client._core.open_environment(*key[:1], variables, key[1])
+    return known[key]
+
+
+def progress(fraction: float) -> None:
+    """Called in a function that runs in a worker: moves the bar of its caller. Elsewhere it does nothing.
+
+    Args:
+        fraction: of the work, 0 to 1.
+
+    Raises:
+        ValueError: it is not between 0 and 1.
+
+    Example:
+        >>> @gpu.function
+        ... def train(epochs):
+        ...     for epoch in range(epochs):
+        ...         hp.progress(epoch / epochs)
+    """
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"fraction is {fraction!r}; it must be between 0 and 1")
+    worker = sys.modules.get("__hotplate_worker__")
+    if worker is not None:
+        worker.progress(float(fraction))

@@ -1,0 +1,258 @@
+#include "server/workers/call_message.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/str_cat.h"
+
+namespace hotplate::server {
+namespace {
+
+constexpr char kPayload[] = "hotplate/call-error";
+constexpr std::size_t kAlignment = 64;
+constexpr std::uint32_t kMostOutputs = 64;
+
+std::size_t Aligned(std::size_t place) { return (place + kAlignment - 1) / kAlignment * kAlignment; }
+
+template <typename T>
+void Append(std::string& text, T number) {
+  text.append(reinterpret_cast<const char*>(&number), sizeof(number));
+}
+
+void AppendText(std::string& text, std::string_view one) {
+  Append(text, static_cast<std::uint32_t>(one.size()));
+  text += one;
+}
+
+absl::StatusOr<Descriptor> SegmentWith(const std::vector<CallArray>& arrays, const std::vector<std::size_t>& places,
+                                       std::size_t size) {
+  const auto no_room = [size] {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no shared memory of ", size, " bytes for a worker: ", std::strerror(errno)));
+  };
+  Descriptor segment(memfd_create("hotplate-call", MFD_CLOEXEC));
+  if (!segment || ftruncate(segment.get(), static_cast<off_t>(size)) != 0) return no_room();
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, segment.get(), 0);
+  if (memory == MAP_FAILED) return no_room();
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (arrays[i].data.empty()) continue;
+    std::memcpy(static_cast<std::byte*>(memory) + places[i], arrays[i].data.data(), arrays[i].data.size());
+  }
+  munmap(memory, size);
+  return segment;
+}
+
+// Of a message that may end anywhere.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {}
+  template <typename T>
+  T Number() {
+    T number{};
+    const std::string_view bytes = Bytes(sizeof(T));
+    if (bytes.size() == sizeof(T)) std::memcpy(&number, bytes.data(), sizeof(T));
+    return number;
+  }
+  std::string_view Bytes(std::uint64_t count) {
+    if (count > text_.size()) {
+      ok_ = false;
+      return {};
+    }
+    const std::string_view bytes = text_.substr(0, count);
+    text_.remove_prefix(count);
+    return bytes;
+  }
+  std::string Text() { return std::string(Bytes(Number<std::uint32_t>())); }
+  std::string_view rest() const { return text_; }
+  bool ok() const { return ok_; }
+
+ private:
+  std::string_view text_;
+  bool ok_ = true;
+};
+
+absl::Status Wrong(const std::string& what) { return absl::InvalidArgumentError("its answer " + what); }
+
+struct Place {
+  std::uint64_t begin = 0, bytes = 0;
+};
+
+absl::StatusOr<Place> ReadArray(Reader& reader, Signature& signature) {
+  const std::optional<DType> dtype = DTypeFromNumber(reader.Number<std::int32_t>());
+  const auto rank = reader.Number<std::uint32_t>();
+  const Place place{reader.Number<std::uint64_t>(), reader.Number<std::uint64_t>()};
+  if (!reader.ok() || !dtype || rank > kMaxRank) return Wrong("has an array of an unknown dtype or rank");
+  signature.dtype = *dtype;
+  for (std::uint32_t i = 0; i < rank; ++i) signature.shape.push_back(reader.Number<std::int64_t>());
+  if (!reader.ok() || ByteSize(signature) != place.bytes) return Wrong("has an array that is not as large as it says");
+  return place;
+}
+
+CallError ErrorIn(Reader& reader) {
+  CallError error;
+  for (std::string* const text : {&error.type, &error.message, &error.traceback, &error.pickle}) *text = reader.Text();
+  return error;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const Descriptor>> SegmentCache::SegmentOf(const CallArray& array) {
+  {
+    MutexLock lock(mutex_);
+    for (auto one = entries_.begin(); one != entries_.end(); ++one) {
+      if (one->identity != array.identity) continue;
+      entries_.splice(entries_.begin(), entries_, one);
+      return one->segment;
+    }
+  }
+  absl::StatusOr<Descriptor> made = SegmentWith({array}, {0}, array.data.size());
+  if (!made.ok()) return made.status();
+  auto segment = std::make_shared<const Descriptor>(*std::move(made));
+  std::list<Entry> gone;  // closed without the lock
+  MutexLock lock(mutex_);
+  entries_.push_front({array.identity, array.data.size(), segment});
+  bytes_ += array.data.size();
+  while (bytes_ > kMostBytes) {
+    bytes_ -= entries_.back().bytes;
+    gone.splice(gone.end(), entries_, std::prev(entries_.end()));
+  }
+  lock.Unlock();
+  return segment;
+}
+
+absl::StatusOr<CallMessage> MessageOfCall(const std::string& function_id, std::string_view code,
+                                          const std::vector<CallArray>& inputs, SegmentCache& cache) {
+  constexpr std::uint64_t kItsOwn = ~std::uint64_t{0};
+  CallMessage message;
+  std::vector<std::uint64_t> places;
+  std::vector<CallArray> together;
+  std::vector<std::size_t> places_together;
+  std::size_t size = 0;
+  const auto add = [&](const CallArray& one) {
+    places_together.push_back(size);
+    together.push_back(one);
+    size = Aligned(size + one.data.size());
+    return places_together.back();
+  };
+  for (const CallArray& input : inputs) {
+    if (input.identity == 0 || input.data.size() <= kMostInline) {
+      places.push_back(add(input));
+      continue;
+    }
+    absl::StatusOr<std::shared_ptr<const Descriptor>> segment = cache.SegmentOf(input);
+    if (!segment.ok()) return segment.status();
+    message.segments.push_back(*std::move(segment));
+    places.push_back(kItsOwn);
+  }
+  const std::size_t code_at = add({{}, std::as_bytes(std::span(code))});
+  const bool in_segment = size > kMostInline;
+  for (const std::uint32_t number :
+       {std::uint32_t{1}, static_cast<std::uint32_t>(inputs.size()), std::uint32_t{in_segment}, std::uint32_t{0}}) {
+    Append(message.text, number);
+  }
+  Append(message.text, std::uint64_t{code.size()});
+  Append(message.text, std::uint64_t{code_at});
+  message.text += function_id;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Signature& signature = inputs[i].signature;
+    Append(message.text, static_cast<std::int32_t>(signature.dtype));
+    Append(message.text, static_cast<std::uint32_t>(signature.shape.size()));
+    Append(message.text, places[i]);
+    Append(message.text, std::uint64_t{inputs[i].data.size()});
+    for (const std::int64_t one : signature.shape) Append(message.text, one);
+  }
+  if (in_segment) {
+    absl::StatusOr<Descriptor> segment = SegmentWith(together, places_together, size);
+    if (!segment.ok()) return segment.status();
+    message.segments.insert(message.segments.begin(), std::make_shared<const Descriptor>(*std::move(segment)));
+    return message;
+  }
+  const std::size_t data = message.text.size();
+  message.text.resize(data + size);
+  for (std::size_t i = 0; i < together.size(); ++i) {
+    if (together[i].data.empty()) continue;
+    std::memcpy(message.text.data() + data + places_together[i], together[i].data.data(), together[i].data.size());
+  }
+  return message;
+}
+
+void AddTo(absl::Status& status, const CallError& error) {
+  std::string text;
+  for (const std::string* const one : {&error.type, &error.message, &error.traceback, &error.pickle}) {
+    AppendText(text, *one);
+  }
+  status.SetPayload(kPayload, absl::Cord(text));
+}
+
+std::optional<CallError> CallErrorOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kPayload);
+  if (!payload) return std::nullopt;
+  const std::string text(*payload);
+  Reader reader(text);
+  return ErrorIn(reader);
+}
+
+void UnmapSegment::operator()(std::byte* data) const { munmap(data, size); }
+
+absl::StatusOr<CallReply> CallReply::Of(std::string text, Descriptor segment) {
+  CallReply reply;
+  reply.text_ = std::make_unique<std::string>(std::move(text));
+  Reader reader(*reply.text_);
+  const auto kind = reader.Number<std::uint32_t>();
+  const auto count = reader.Number<std::uint32_t>();
+  if (kind == static_cast<std::uint32_t>(Kind::kProgress)) {
+    reply.kind = Kind::kProgress;
+    reply.progress = reader.Number<double>();
+    if (!reader.ok()) return Wrong("is too short");
+    return reply;
+  }
+  reply.user = std::chrono::nanoseconds(reader.Number<std::int64_t>());
+  reply.system = std::chrono::nanoseconds(reader.Number<std::int64_t>());
+  reply.peak_bytes = reader.Number<std::uint64_t>();
+  if (kind == static_cast<std::uint32_t>(Kind::kError)) {
+    reply.kind = Kind::kError;
+    reply.error = ErrorIn(reader);
+    if (!reader.ok()) return Wrong("is too short");
+    return reply;
+  }
+  if (kind != static_cast<std::uint32_t>(Kind::kResult)) return Wrong("is of no known kind");
+  if (!reader.ok() || count > kMostOutputs) return Wrong(absl::StrCat("has ", count, " arrays"));
+  std::vector<Place> places;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const absl::StatusOr<Place> place = ReadArray(reader, reply.outputs.emplace_back().signature);
+    if (!place.ok()) return place.status();
+    places.push_back(*place);
+  }
+  std::span<const std::byte> data = std::as_bytes(std::span(reader.rest()));
+  if (segment) {
+    // One that could still shrink would end the daemon as it reads.
+    constexpr int kSealed = F_SEAL_SHRINK;
+    const int seals = fcntl(segment.get(), F_GET_SEALS);
+    struct stat facts {};
+    if (seals < 0 || (seals & kSealed) != kSealed || fstat(segment.get(), &facts) != 0) {
+      return Wrong("came with a segment that is not sealed");
+    }
+    const auto size = static_cast<std::size_t>(facts.st_size);
+    void* const memory = size == 0 ? nullptr : mmap(nullptr, size, PROT_READ, MAP_SHARED, segment.get(), 0);
+    if (memory == MAP_FAILED) return absl::ResourceExhaustedError("the worker's result cannot be mapped");
+    reply.segment_ = std::unique_ptr<std::byte, UnmapSegment>(static_cast<std::byte*>(memory), UnmapSegment{size});
+    data = {reply.segment_.get(), size};
+  }
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i].bytes > data.size() || places[i].begin > data.size() - places[i].bytes) {
+      return Wrong("has an array outside of its data");
+    }
+    reply.outputs[i].data = data.subspan(places[i].begin, places[i].bytes);
+  }
+  return reply;
+}
+
+}  // namespace hotplate::server

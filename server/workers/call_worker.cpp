@@ -1,0 +1,175 @@
+#include "server/workers/call_worker.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/workers/descriptor_message.h"
+#include "server/workers/program_text.h"
+
+namespace hotplate::server {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLookAtCancel(10);  // at what asks for a cancel
+
+void ReportProgress(TaskControl& control, double fraction) {
+  if (!(fraction >= 0 && fraction <= 1)) return;
+  std::atomic_ref(control.plain().progress)
+      .store(static_cast<std::uint32_t>(fraction * 1e6), std::memory_order_relaxed);
+}
+
+// The next message with the descriptor that came with it. Nothing, with errno, if there is none.
+std::optional<std::pair<std::string, Descriptor>> Receive(int socket) {
+  std::string text(kMostMessage, '\0');
+  iovec data{text.data(), text.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostDescriptors)> room{};
+  msghdr plain{};
+  plain.msg_iov = &data;
+  plain.msg_iovlen = 1;
+  plain.msg_control = room.data();
+  plain.msg_controllen = room.size();
+  const ssize_t got = recvmsg(socket, &plain, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (got <= 0) return std::nullopt;
+  text.resize(static_cast<std::size_t>(got));
+  Descriptor segment;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&plain); header != nullptr; header = CMSG_NXTHDR(&plain, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    for (std::size_t i = 0; i < (header->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
+      int number = -1;
+      std::memcpy(&number, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+      segment.Take(number);
+    }
+  }
+  return std::pair(std::move(text), std::move(segment));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CallWorker>> CallWorker::Start(WarmPythons& pythons, Program python,
+                                                              const std::function<bool()>& give_up) {
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    return absl::ResourceExhaustedError(absl::StrCat("no socket for a worker: ", std::strerror(errno)));
+  }
+  Descriptor ours(ends[0]), theirs(ends[1]);
+  // The words that a worker starts anew with; one that is forked needs none of them.
+  python.arguments = {python.file, pythons.worker(), "call", "3"};
+  const std::uint64_t memory_bytes = python.memory_bytes;
+  absl::StatusOr<WarmPythons::Started> started = pythons.Start(python, give_up, std::move(theirs));
+  if (!started.ok()) return started.status();
+  started->running.in.Close();
+  return std::unique_ptr<CallWorker>(
+      new CallWorker(std::move(started->running), std::move(ours), memory_bytes, std::move(started->why_cold)));
+}
+
+absl::StatusOr<CallReply> CallWorker::Call(const CallMessage& message, ProgramStreams& output, TaskControl& control) {
+  msghdr plain{};
+  iovec data{const_cast<char*>(message.text.data()), message.text.size()};
+  plain.msg_iov = &data;
+  plain.msg_iovlen = 1;
+  constexpr std::size_t kMostSegments = 64;
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostSegments)> room{};
+  std::vector<int> numbers;
+  for (const auto& segment : message.segments) numbers.push_back(segment->get());
+  if (!numbers.empty()) {
+    const std::size_t bytes = sizeof(int) * std::min(numbers.size(), kMostSegments);
+    plain.msg_control = room.data();
+    plain.msg_controllen = CMSG_SPACE(bytes);
+    cmsghdr* const header = CMSG_FIRSTHDR(&plain);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(bytes);
+    std::memcpy(CMSG_DATA(header), numbers.data(), bytes);
+  }
+  if (sendmsg(calls_.get(), &plain, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+    usable_ = false;
+    running_.Kill();
+    return WhyItEnded(/*cancelled=*/false);
+  }
+  return Await(output, control);
+}
+
+bool CallWorker::alive() const {
+  // Neither has anything to read while it waits, but for its end.
+  pollfd descriptors[] = {{running_.control.get(), POLLIN, 0}, {calls_.get(), POLLIN, 0}};
+  return poll(descriptors, std::size(descriptors), 0) == 0;
+}
+
+absl::StatusOr<CallReply> CallWorker::Await(ProgramStreams& output, TaskControl& control) {
+  std::optional<Steady::time_point> asked;
+  bool killed = false;
+  for (;;) {
+    pollfd descriptors[] = {{calls_.get(), POLLIN, 0},
+                            {running_.control.get(), POLLIN, 0},
+                            {running_.out.get(), POLLIN, 0},
+                            {running_.err.get(), POLLIN, 0}};
+    poll(descriptors, std::size(descriptors), static_cast<int>(kLookAtCancel.count()));
+    if (descriptors[2].revents != 0) PassOn(running_.out, OutputStream::kOut, output);
+    if (descriptors[3].revents != 0) PassOn(running_.err, OutputStream::kErr, output);
+    if (descriptors[0].revents != 0) {
+      if (std::optional<std::pair<std::string, Descriptor>> message = Receive(calls_.get())) {
+        absl::StatusOr<CallReply> reply = CallReply::Of(std::move(message->first), std::move(message->second));
+        if (reply.ok() && reply->kind == CallReply::Kind::kProgress) {
+          ReportProgress(control, reply->progress);
+          continue;
+        }
+        PassOn(running_.out, OutputStream::kOut, output);
+        PassOn(running_.err, OutputStream::kErr, output);
+        if (reply.ok()) return reply;
+        usable_ = false;
+        running_.Kill();
+        return absl::InternalError(
+            absl::StrCat("its worker broke the rules of its socket: ", reply.status().message()));
+      }
+      if (descriptors[1].revents == 0 && !killed) {  // it has closed its socket, and goes on
+        usable_ = false;
+        running_.Kill();
+        killed = true;
+      }
+    }
+    if (descriptors[1].revents != 0) {
+      usable_ = false;
+      PassOn(running_.out, OutputStream::kOut, output);
+      PassOn(running_.err, OutputStream::kErr, output);
+      return WhyItEnded(asked.has_value());
+    }
+    if (killed || !control.cancel_requested()) continue;
+    if (!asked) {
+      running_.Signal(SIGINT);
+      asked = Steady::now();
+    } else if (Steady::now() - *asked >= kGrace) {
+      usable_ = false;
+      running_.Kill();
+      killed = true;
+    }
+  }
+}
+
+absl::Status CallWorker::WhyItEnded(bool cancelled) {
+  const absl::StatusOr<ProgramEnd> end = running_.End();
+  if (cancelled) return absl::CancelledError("its worker was ended");
+  if (!end.ok()) return end.status();
+  const absl::Status error = ErrorOf(*end, "its worker", memory_bytes_);
+  return error.ok() ? absl::AbortedError("its worker ended: the function, or something that it called, left Python")
+                    : error;
+}
+
+void CallWorker::PassOn(Descriptor& from, OutputStream stream, ProgramStreams& output) {
+  while (from && ReadSome(from, stream, output)) {
+  }
+}
+
+}  // namespace hotplate::server

@@ -1,0 +1,63 @@
+// A worker: a Python in a process of its own that runs functions of a user's, one call at a time, and stays for the
+// next one with what it has imported and compiled.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "kernels/devices/device.h"
+#include "server/workers/call_message.h"
+#include "server/workers/program_streams.h"
+#include "server/workers/running_program.h"
+#include "server/workers/warm_pythons.h"
+
+namespace hotplate::server {
+
+// Not thread-safe; destroying it ends the worker.
+class CallWorker {
+ public:
+  // Between the interrupt of a call that is cancelled and the end of its worker.
+  static constexpr std::chrono::milliseconds kGrace{200};
+
+  // `python`: its interpreter and environment. Refuses as WarmPythons::Start.
+  static absl::StatusOr<std::unique_ptr<CallWorker>> Start(WarmPythons& pythons, Program python,
+                                                           const std::function<bool()>& give_up);
+
+  // Returns its last answer; what it prints meanwhile goes to `output`. An error: the worker has ended, or is of no
+  // more use; CANCELLED: since `control` asked for it.
+  absl::StatusOr<CallReply> Call(const CallMessage& message, ProgramStreams& output, TaskControl& control);
+
+  bool usable() const { return usable_; }
+  // False: it has ended while it waited.
+  bool alive() const;
+  // Whether it has this function; and from now on it has.
+  bool Learn(const std::string& function_id) { return !functions_.insert(function_id).second; }
+
+  // Of its start, for the receipt of its first call.
+  const std::string& why_cold() const { return why_cold_; }
+  pid_t pid() const { return running_.pid; }
+
+ private:
+  CallWorker(RunningProgram running, Descriptor calls, std::uint64_t memory_bytes, std::string why_cold)
+      : running_(std::move(running)),
+        calls_(std::move(calls)),
+        memory_bytes_(memory_bytes),
+        why_cold_(std::move(why_cold)) {}
+
+  absl::StatusOr<CallReply> Await(ProgramStreams& output, TaskControl& control);
+  absl::Status WhyItEnded(bool cancelled);
+  void PassOn(Descriptor& from, OutputStream stream, ProgramStreams& output);
+
+  RunningProgram running_;
+  Descriptor calls_;
+  const std::uint64_t memory_bytes_;
+  const std::string why_cold_;
+  std::set<std::string> functions_;
+  bool usable_ = true;
+};
+
+}  // namespace hotplate::server
