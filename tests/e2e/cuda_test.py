@@ -265,8 +265,8 @@ class Cuda(harness.Case):
                 most[devices] = int(status.get("info", status)["limits"]["arrayBytes"])
                 host = next(int(one["memoryBytes"]) for one in self.answer("devices")["devices"] if one["id"] == "cpu0")
                 self.stop_daemon(process)
-            buffer = 4 << 20  # four to a lane, two where the host is small, and two for uploads
-            large, small = ((each * lanes + 2) * buffer for each in (4, 2))
+            buffer = 4 << 20  # four to a lane, two where the host is small, two for uploads, two for copies to the host
+            large, small = ((each * lanes + 4) * buffer for each in (4, 2))
             pinned = large if large <= host / 16 else small
             self.assertEqual(most, {devices: (host - devices * pinned) // 4 * 3 for devices in (1, 2)})
 
