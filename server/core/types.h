@@ -227,7 +227,7 @@ struct ArraySnapshot {
   Signature signature;
   ArrayState state = ArrayState::kWriting;
   std::uint64_t bytes = 0, bytes_written = 0;
-  std::string location = "host";
+  std::string location = "host";  // or the id of the device that alone has the bytes
   WallTime create_time;
   std::optional<WallTime> lease_end;  // none: the session's
   Principal owner;

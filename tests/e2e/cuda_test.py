@@ -2,6 +2,7 @@
 """The daemon with CUDA devices, as far as that goes without one: the plug-in's kernels run on the host, and libcuda and
 libnvidia-ml are fakes that each daemon is told about by FAKE_CUDA. HOTPLATE_FAKES says where they are."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -115,6 +116,24 @@ class Cuda(harness.Case):
         self.hotplate("free", "A", "B")
         harness.wait_until(lambda: self.metric("resident_bytes") == 0, "arrays that are freed leave the device")
         self.assertEqual(self.metric("pool_used_bytes"), 0)
+
+    def test_a_kept_output_comes_to_the_host_when_it_is_wanted(self):
+        process = self.serve(fake="devices=1")
+        add = ("run", "vector_add", "ones.npy", "ones.npy", "--device", "gpu0", "--json")
+        for name in ("read", "saved"):
+            receipt = json.loads(self.hotplate(*add, "-o", f"array:{name}"))["receipt"]
+            self.assertNotIn("deviceToHostNs", receipt)
+
+        def place(name):
+            return next(one["location"] for one in self.answer("arrays")["arrays"] if one["name"] == name)
+        self.assertEqual([place("read"), place("saved")], ["gpu0", "gpu0"])
+        twos = b"\x00\x00\x00\x40" * 1000
+        self.hotplate("get", "read", "-o", "read.npy")
+        self.assertEqual((self.folder / "read.npy").read_bytes()[128:], twos)
+        self.assertEqual([place("read"), place("saved")], ["host", "gpu0"])
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual((self.directory / "saved" / "cuda" / "saved.npy").read_bytes()[128:], twos)
 
     def test_only_the_devices_that_are_named(self):
         self.serve("--device", "gpu1", fake="devices=2")

@@ -139,7 +139,7 @@ class Array(Refusing):
 
     @property
     def device(self) -> str:
-        """The place of its elements: "host" or a device's id. Asks the daemon.
+        """The place of its elements: "host", or the id of the device that alone has them. Asks the daemon.
 
         Raises:
             KeyError: it was freed.
