@@ -135,6 +135,31 @@ class Cuda(harness.Case):
         process.communicate(timeout=PATIENCE)
         self.assertEqual((self.directory / "saved" / "cuda" / "saved.npy").read_bytes()[128:], twos)
 
+    def test_an_array_that_is_lost_with_its_device_is_listed_as_lost(self):
+        self.serve(fake="breaking_kernel=selu heals")
+        for name in ("gone", "also", "read"):
+            self.hotplate("run", "vector_add", "ones.npy", "ones.npy", "--device", "gpu0", "-o", f"array:{name}")
+        self.hotplate("get", "read", "-o", "read.npy")
+        self.hotplate("run", "selu", "ones.npy", "-o", "y.npy", "--device", "gpu0", code=FAILED, says="gpu0 is lost")
+        why = "the only copy was on gpu0, which was lost: "
+
+        def check():
+            listed = {one["name"]: one for one in self.answer("arrays")["arrays"]}
+            self.assertEqual({name: one.get("location", "") for name, one in listed.items()},
+                             {"gone": "", "also": "", "read": "host"})
+            for name in ("gone", "also"):
+                self.assertTrue(listed[name]["lost"].startswith(why), listed[name])
+            self.assertEqual(listed["read"].get("lost", ""), "")
+            out = self.hotplate("arrays")
+            for name in ("gone", "also"):
+                self.assertRegex(out, rf"(?m)^a\d+ +{name} .* LOST +- ")
+            self.assertRegex(out, r"(?m)^a\d+ +read .* READY +host ")
+            self.assertEqual(out.count(why), 1, out)
+            self.hotplate("get", "gone", "-o", "gone.npy", code=INVALID, says=["array gone: it is lost", why])
+        check()
+        harness.wait_until(lambda: not self.lost(), "the device came back")
+        check()
+
     def test_only_the_devices_that_are_named(self):
         self.serve("--device", "gpu1", fake="devices=2")
         out = self.hotplate("devices")

@@ -10,7 +10,12 @@ namespace hotplate::core {
 ArraySnapshot ArrayStore::Impl::Snapshot(const ArrayEntry& entry) const {
   ArraySnapshot array = entry.array;
   if (copies == nullptr || entry.buffer == nullptr) return array;
-  if (std::string device = copies->DeviceOf(*entry.buffer); !device.empty()) array.location = std::move(device);
+  array.lost = copies->WhyLost(*entry.buffer);
+  if (!array.lost.empty()) {
+    array.location.clear();
+  } else if (std::string device = copies->DeviceOf(*entry.buffer); !device.empty()) {
+    array.location = std::move(device);
+  }
   return array;
 }
 

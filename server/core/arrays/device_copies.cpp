@@ -100,10 +100,14 @@ void DeviceCopies::Stayed(const HostBuffer& buffer, const std::string& device) {
   }
 }
 
+std::string DeviceCopies::WhyLost(const Place& place) const {
+  if (place.why_lost.empty()) return "";
+  return absl::StrCat("the only copy was on ", IdOf(place.worker), ", which was lost: ", place.why_lost);
+}
+
 absl::Status DeviceCopies::LossAt(const Place& place) const {
   if (place.why_lost.empty()) return absl::OkStatus();
-  return absl::NotFoundError(absl::StrCat("it is lost: its only copy was on ", IdOf(place.worker),
-                                          ", which was lost: ", place.why_lost, "; make it again"));
+  return absl::NotFoundError(absl::StrCat("it is lost: ", WhyLost(place), "; make it again"));
 }
 
 void DeviceCopies::Fetch(std::shared_ptr<const HostBuffer> buffer, Done done) {
@@ -163,6 +167,13 @@ std::string DeviceCopies::DeviceOf(const HostBuffer& buffer) const {
   MutexLock lock(mutex_);
   const auto at = places_.find(buffer.identity());
   return at == places_.end() ? "" : IdOf(at->second.worker);
+}
+
+std::string DeviceCopies::WhyLost(const HostBuffer& buffer) const {
+  if (!buffer.absent()) return "";
+  MutexLock lock(mutex_);
+  const auto at = places_.find(buffer.identity());
+  return at == places_.end() ? "" : WhyLost(at->second);
 }
 
 absl::Status DeviceCopies::LossOf(const HostBuffer& buffer) const {

@@ -50,8 +50,10 @@ class DeviceCopies {
   void Forget(std::shared_ptr<HostBuffer> buffer);
   // The device is lost, and with it what it alone had, also when it comes back.
   void Lose(const std::string& device, const std::string& why);
-  // The device that has the bytes of an absent buffer; empty if none does.
+  // The device that has, or had, the only bytes of an absent buffer; empty if none does.
   std::string DeviceOf(const HostBuffer& buffer) const;
+  // Why the buffer's bytes are lost; empty if they are not.
+  std::string WhyLost(const HostBuffer& buffer) const;
   // OK, or the error of Fetch for a buffer whose bytes are lost.
   absl::Status LossOf(const HostBuffer& buffer) const;
   // The devices are about to go, and their memory with them. Waits for calls that are inside them.
@@ -97,6 +99,7 @@ class DeviceCopies {
   // Fetches the first of the wanted, without the lock meanwhile.
   void FetchNext(std::size_t worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   const std::string& IdOf(std::size_t worker) const { return workers_[worker]->device->info().id; }
+  std::string WhyLost(const Place& place) const;
   absl::Status LossAt(const Place& place) const;
   static Upload* Find(Backlog& backlog, std::uint64_t identity);
   static Upload* Next(Backlog& backlog);

@@ -44,11 +44,18 @@ TEST_F(ArrayLossTest, ArraysAreLostWithTheDeviceThatAloneHadThem) {
   const auto reader = store_->Open(kAlice, "A");
   LoseGpu0();
   EXPECT_THAT(log(), Contains("lost with device gpu0, which had their only copy: array A"));
-  const auto names_it = AllOf(HasSubstr("array A: it is lost: its only copy was on gpu0, which was lost: job "),
+  const auto names_it = AllOf(HasSubstr("array A: it is lost: the only copy was on gpu0, which was lost: job "),
                               HasSubstr("it fell off the bus"), HasSubstr("make it again"));
   const absl::Status opened = store_->Open(kAlice, "A").status();
   EXPECT_EQ(opened.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(Text(opened), names_it);
+  EXPECT_EQ(LocationOf("A"), "");
+  EXPECT_THAT(store_->Describe(kAlice, "A")->lost,
+              AllOf(HasSubstr("the only copy was on gpu0, which was lost: job "), HasSubstr("it fell off the bus")));
+  EXPECT_EQ(store_->List(kAlice).front().lost, store_->Describe(kAlice, "A")->lost);
+  EXPECT_EQ(LocationOf("B"), "host");
+  EXPECT_EQ(LocationOf("C"), "gpu1");
+  EXPECT_EQ(store_->Describe(kAlice, "B")->lost + store_->Describe(kAlice, "C")->lost, "");
   const absl::Status fetched = store_->Fetch(reader->buffer);
   EXPECT_EQ(fetched.code(), absl::StatusCode::kNotFound) << "it was opened before";
   EXPECT_THAT(Text(fetched), names_it);
@@ -73,9 +80,10 @@ TEST_F(ArrayLossTest, TheyStayLostWhenTheDeviceComesBack) {
   Make("", "B");
   EXPECT_EQ(LocationOf("B"), "gpu0");
   EXPECT_EQ(Read("B"), (std::vector<float>{2, 4, 6})) << "the device keeps arrays as before";
-  const auto names_it = AllOf(HasSubstr("array A: it is lost: its only copy was on gpu0, which was lost: job "),
+  const auto names_it = AllOf(HasSubstr("array A: it is lost: the only copy was on gpu0, which was lost: job "),
                               HasSubstr("it fell off the bus"), HasSubstr("make it again"));
   EXPECT_THAT(Text(store_->Open(kAlice, "A").status()), names_it);
+  EXPECT_EQ(LocationOf("A"), "") << "a device of that id is there";
   EXPECT_THAT(Text(store_->Fetch(buffer)), names_it);
   EXPECT_THAT(Text(Refusal(Making("A", "", "gpu0"))), names_it);
   EXPECT_TRUE(store_->Free(kAlice, "freed").ok());
