@@ -1,6 +1,7 @@
 // Owned, aligned host memory for an array's elements. Not zeroed: write every byte before handing it out.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,6 +25,11 @@ class HostBuffer {
   std::size_t size() const { return size_; }
   // Identifies the content once it is complete and never changes again; 0: no identity.
   std::uint64_t identity() const { return identity_; }
+  // The content is on a device alone (kernels/devices/device.h): nothing may be read here, and the memory is little
+  // more than its addresses until a device writes it.
+  bool absent() const { return std::atomic_ref(absent_).load(std::memory_order_acquire) != 0; }
+  // For the device: hotplate_array::absent.
+  std::uint32_t* absent_flag() const { return &absent_; }
   std::span<std::byte> bytes() { return {data_, size_}; }
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
@@ -36,6 +42,7 @@ class HostBuffer {
   std::byte* data_;
   std::size_t size_;
   std::uint64_t identity_;
+  alignas(4) mutable std::uint32_t absent_ = 0;
 };
 
 }  // namespace hotplate

@@ -48,6 +48,11 @@ typedef struct hotplate_array {
   /* Null, except for outputs of at most shape[0]: the kernel's host side stores the actual number here before it
    * returns, and only so many are the output. */
   int64_t* actual_size;
+  /* Null, or the flag of an array that may lie on the device alone: 1 while its bytes are not at `data`. A device
+   * stores 1 for an output that it leaves where it was made, before run_task returns; and 0 after it has written the
+   * bytes to `data`, which it does when it is told to fetch them, and before it frees its memory for another array.
+   * Both pointers are valid until the device has forgotten the identity. Accesses are atomic: release and acquire. */
+  uint32_t* absent;
 } hotplate_array;
 
 typedef struct hotplate_call {

@@ -7,6 +7,21 @@
 //      may stay on the device, and is then not copied again.
 //   4. The Report has the outcome. Nothing throws; after kDeviceLost the device takes no more work.
 //   5. The core closes the lanes of a lost device, calls Device::Reopen now and then, and opens lanes anew.
+//
+// Where an array's bytes lie: on the host, on a device, or both.
+//   - An upload lies on the host; a device may have a copy, which it drops as it likes.
+//   - A kept output stays on the device that made it, and its memory on the host is absent: addresses without bytes.
+//     The next job on that device uses it there. Nothing is copied until somebody wants the host's bytes: a reader,
+//     another device, the end of the daemon (Device::Fetch), or a task that wants the room, for which the device writes
+//     the array to the host by itself. From then on the host has it too.
+//   - The host's memory is counted against the daemon's limit (array-bytes) from before the task runs, as if the bytes
+//     were there, but is not touched before they come. So a read, an eviction and a drain never fail for want of
+//     memory, and acceptance promises what it promised before. The price: arrays on devices count against the host's
+//     limit.
+//   - The device knows the host's memory from the task, so eviction asks nobody; in exchange the memory outlives
+//     Device::Forget. A device in another process would need that memory shared with it.
+//   - With a device, arrays whose only bytes it had are lost: the core names them in the log, and to whoever reads
+//     them. They stay lost when the device comes back.
 #pragma once
 
 #include <atomic>
@@ -52,8 +67,8 @@ struct MemoryPlan {
   std::uint64_t scratch_bytes = 0;
 };
 
-// Every array is in host memory when it reaches a lane, and stays there; the lane copies to and from a device with its
-// own memory.
+// Every array has memory on the host. Its bytes are there when it reaches a lane, or on the lane's own device
+// (hotplate_array::absent).
 struct Task {
   const char* kernel = nullptr;
   const char* spec_hash = nullptr;
@@ -124,22 +139,25 @@ class Device {
   virtual absl::Status Offers(const std::string& /*kernel*/) const { return absl::OkStatus(); }
   virtual absl::StatusOr<std::unique_ptr<Lane>> OpenLane() = 0;
   // After a loss, when the last lane is closed: makes the device usable again, with nothing in its memory; lanes can be
-  // opened then. May take seconds. UNAVAILABLE: not now; try later. Another error: never in this process; it says what
-  // to do. The default is for a device that is never lost.
+  // opened then. May take seconds. Before any of that, the device ends its copies to the host. UNAVAILABLE: not now;
+  // try later. Another error: never in this process; it says what to do. The default is for a device that is never
+  // lost.
   virtual absl::Status Reopen() {
     return absl::FailedPreconditionError("it cannot be opened again in this process; restart hotplated");
   }
-  // Upload and Forget are for a device with its own memory, and thread-safe. The caller keeps the array itself, so the
-  // device may drop its copy at any time, or never make one. Upload sends a piece of an array with an identity ahead of
-  // any task; pieces come in order, the first at offset 0. Returns when the piece has been read. False: the rest need
-  // not come.
+  // Upload, Fetch and Forget are for a device with its own memory, and thread-safe. The caller keeps an uploaded array
+  // itself, so the device may drop its copy at any time, or never make one. Upload sends a piece of an array with an
+  // identity ahead of any task; pieces come in order, the first at offset 0. Returns when the piece has been read.
+  // False: the rest need not come.
   virtual bool Upload(std::uint64_t /*identity*/, std::uint64_t /*total_bytes*/, std::uint64_t /*offset*/,
                       std::span<const std::byte> /*piece*/) {
     return false;
   }
-  // No task will be given this identity again.
+  // Writes an array that lies on this device alone to the host. Returns when it is there. DEVICE_LOST: it is gone.
+  virtual Outcome Fetch(std::uint64_t /*identity*/) { return Outcome::Failed("this device keeps no arrays"); }
+  // No task will be given this identity again. Afterwards the device does not touch the array's memory on the host.
   virtual void Forget(std::uint64_t /*identity*/) {}
-  // Bytes free for jobs now; unused copies of arrays count as free. Thread-safe.
+  // Bytes free for jobs now; arrays that nobody uses count as free. Thread-safe.
   virtual std::uint64_t FreeBytes() const = 0;
   // May take milliseconds. Thread-safe: the sampler's thread calls it, and a lane's at the end of a long task.
   virtual DeviceMetrics Sample() = 0;
@@ -173,7 +191,7 @@ struct CudaOptions {
   // Slurm's own numbers of the given GPUs; empty: unknown. A note for each open device that is not among them.
   std::vector<int> given;
   // For each device: threads that help its lanes to copy, and host memory that may be pinned for copies. A lane needs 8
-  // MiB of it, and so do uploads ahead of tasks.
+  // MiB of it, and so do uploads ahead of tasks, and copies to the host after them.
   int copy_threads = 0;
   std::uint64_t pinned_bytes = std::uint64_t{64} << 20;
   // Called with a device's messages while it works (its loss), one line at a time, on any thread. May be empty.

@@ -231,7 +231,8 @@ struct ArraySnapshot {
   Signature signature;
   ArrayState state = ArrayState::kWriting;
   std::uint64_t bytes = 0, bytes_written = 0;
-  std::string location = "host";
+  std::string location = "host";  // or the id of the device that alone has the bytes; empty: they are lost
+  std::string lost;               // why; empty: they are there
   WallTime create_time;
   std::optional<WallTime> lease_end;  // none: the session's
   Principal owner;

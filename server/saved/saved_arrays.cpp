@@ -174,6 +174,7 @@ std::string ArraySaver::Write(const core::ArraySnapshot& array, const std::strin
   const core::Principal all{"", core::SessionId(), core::Scope::kAdmin};
   const absl::StatusOr<core::ArrayStore::Reader> reader = arrays_.Open(all, array.id.value());
   if (!reader.ok()) return std::string(reader.status().message());
+  if (const absl::Status status = arrays_.Fetch(reader->buffer); !status.ok()) return std::string(status.message());
   std::variant<AtomicFile, NpyError> opened = AtomicFile::Create(file);
   // Another daemon, which found the folder empty, may have removed it.
   if (const auto* error = std::get_if<NpyError>(&opened); error != nullptr && error->system_error == ENOENT) {

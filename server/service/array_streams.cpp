@@ -104,7 +104,11 @@ class ReadStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
         buffer_(std::move(reader.buffer)),
         offset_(offset),
         end_(offset + length) {
-    Next();
+    // Here, or on another thread when the bytes have come from a device. gRPC keeps this until Finish.
+    context_.arrays().Fetch(buffer_, [this](const absl::Status& status) {
+      activity_.Moved();
+      status.ok() ? Next() : Finish(wire::ToGrpc(status));
+    });
   }
 
   void OnWriteDone(bool ok) override {

@@ -2,6 +2,7 @@
 """The daemon with CUDA devices, as far as that goes without one: the plug-in's kernels run on the host, and libcuda and
 libnvidia-ml are fakes that each daemon is told about by FAKE_CUDA. HOTPLATE_FAKES says where they are."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -115,6 +116,49 @@ class Cuda(harness.Case):
         self.hotplate("free", "A", "B")
         harness.wait_until(lambda: self.metric("resident_bytes") == 0, "arrays that are freed leave the device")
         self.assertEqual(self.metric("pool_used_bytes"), 0)
+
+    def test_a_kept_output_comes_to_the_host_when_it_is_wanted(self):
+        process = self.serve(fake="devices=1")
+        add = ("run", "vector_add", "ones.npy", "ones.npy", "--device", "gpu0", "--json")
+        for name in ("read", "saved"):
+            receipt = json.loads(self.hotplate(*add, "-o", f"array:{name}"))["receipt"]
+            self.assertNotIn("deviceToHostNs", receipt)
+
+        def place(name):
+            return next(one["location"] for one in self.answer("arrays")["arrays"] if one["name"] == name)
+        self.assertEqual([place("read"), place("saved")], ["gpu0", "gpu0"])
+        twos = b"\x00\x00\x00\x40" * 1000
+        self.hotplate("get", "read", "-o", "read.npy")
+        self.assertEqual((self.folder / "read.npy").read_bytes()[128:], twos)
+        self.assertEqual([place("read"), place("saved")], ["host", "gpu0"])
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+        self.assertEqual((self.directory / "saved" / "cuda" / "saved.npy").read_bytes()[128:], twos)
+
+    def test_an_array_that_is_lost_with_its_device_is_listed_as_lost(self):
+        self.serve(fake="breaking_kernel=selu heals")
+        for name in ("gone", "also", "read"):
+            self.hotplate("run", "vector_add", "ones.npy", "ones.npy", "--device", "gpu0", "-o", f"array:{name}")
+        self.hotplate("get", "read", "-o", "read.npy")
+        self.hotplate("run", "selu", "ones.npy", "-o", "y.npy", "--device", "gpu0", code=FAILED, says="gpu0 is lost")
+        why = "the only copy was on gpu0, which was lost: "
+
+        def check():
+            listed = {one["name"]: one for one in self.answer("arrays")["arrays"]}
+            self.assertEqual({name: one.get("location", "") for name, one in listed.items()},
+                             {"gone": "", "also": "", "read": "host"})
+            for name in ("gone", "also"):
+                self.assertTrue(listed[name]["lost"].startswith(why), listed[name])
+            self.assertEqual(listed["read"].get("lost", ""), "")
+            out = self.hotplate("arrays")
+            for name in ("gone", "also"):
+                self.assertRegex(out, rf"(?m)^a\d+ +{name} .* LOST +- ")
+            self.assertRegex(out, r"(?m)^a\d+ +read .* READY +host ")
+            self.assertEqual(out.count(why), 1, out)
+            self.hotplate("get", "gone", "-o", "gone.npy", code=INVALID, says=["array gone: it is lost", why])
+        check()
+        harness.wait_until(lambda: not self.lost(), "the device came back")
+        check()
 
     def test_only_the_devices_that_are_named(self):
         self.serve("--device", "gpu1", fake="devices=2")
@@ -265,8 +309,8 @@ class Cuda(harness.Case):
                 most[devices] = int(status.get("info", status)["limits"]["arrayBytes"])
                 host = next(int(one["memoryBytes"]) for one in self.answer("devices")["devices"] if one["id"] == "cpu0")
                 self.stop_daemon(process)
-            buffer = 4 << 20  # four to a lane, two where the host is small, and two for uploads
-            large, small = ((each * lanes + 2) * buffer for each in (4, 2))
+            buffer = 4 << 20  # four to a lane, two where the host is small, two for uploads, two for copies to the host
+            large, small = ((each * lanes + 4) * buffer for each in (4, 2))
             pinned = large if large <= host / 16 else small
             self.assertEqual(most, {devices: (host - devices * pinned) // 4 * 3 for devices in (1, 2)})
 

@@ -1,4 +1,6 @@
 // hotplate arrays: the arrays on the daemon.
+#include <set>
+
 #include "client/cli/commands.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
@@ -13,27 +15,35 @@ std::string KeptFor(const v1::Array& array, const google::protobuf::Timestamp& n
   return array.owner_session().empty() ? "its job's result" : "its session";
 }
 
+std::string StateOf(const v1::Array& array) {
+  if (!array.lost().empty()) return "LOST";
+  if (array.state() == v1::ARRAY_STATE_READY) return "READY";
+  const double share =
+      array.bytes() > 0 ? static_cast<double>(array.bytes_written()) / static_cast<double>(array.bytes()) : 1;
+  return "WRITING " + Percent(share);
+}
+
 absl::Status Arrays(const Invocation& call) {
   auto client = call.Connect();
   if (!client.ok()) return client.status();
   const auto list = client->Arrays();
   if (!list.ok()) return list.status();
   std::string names;
+  std::set<std::string> losses;  // many arrays go with one device
   Table table({"ID", "NAME", "TYPE AND SHAPE", "BYTES", "STATE", "WHERE", "KEPT FOR"});
   table.AlignRight(3);
   for (const v1::Array& array : list->arrays()) {
     names += (array.name().empty() ? array.id() : array.name()) + "\n";
-    const bool ready = array.state() == v1::ARRAY_STATE_READY;
-    const double share =
-        array.bytes() > 0 ? static_cast<double>(array.bytes_written()) / static_cast<double>(array.bytes()) : 1;
+    if (!array.lost().empty()) losses.insert("LOST: " + Printable(array.lost()) + "\n");
     table.Row({array.id(), array.name().empty() ? "-" : array.name(), Describe(array.signature()),
-               BytesText(array.bytes()), ready ? "READY" : "WRITING " + Percent(share), array.location(),
+               BytesText(array.bytes()), StateOf(array), array.location().empty() ? "-" : array.location(),
                KeptFor(array, NowOf(*list))});
   }
   call.output.Answer(
       [&] {
-        return (table.empty() ? std::string() : table.Text(WidthOf(call.console))) + BytesText(list->bytes_held()) +
-               " of " + BytesText(list->bytes_limit()) + " held";
+        std::string text = table.empty() ? std::string() : table.Text(WidthOf(call.console));
+        for (const std::string& loss : losses) text += Fitted(loss, WidthOf(call.console));
+        return text + BytesText(list->bytes_held()) + " of " + BytesText(list->bytes_limit()) + " held";
       },
       [&] { return ToJson(*list); }, names);
   return absl::OkStatus();
@@ -45,6 +55,7 @@ Command ArraysCommand() {
   return {.name = "arrays",
           .group = Group::kArrays,
           .summary = "list the arrays on the daemon",
+          .details = "A LOST array went with the device that alone had it; lines below the table say why.",
           .example = "hotplate arrays",
           .run = Arrays};
 }

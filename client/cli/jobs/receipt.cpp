@@ -127,7 +127,7 @@ std::string ReceiptText(const v1::Receipt& receipt, v1::JobState state,
   table.Row({"queue", Ns(receipt.queue_ns())});
   if (client && client->bytes_up > 0)
     table.Row({"upload", DurationText(client->upload), Moved(client->bytes_up, client->upload)});
-  if (receipt.has_load_ns()) table.Row({"load", Ns(receipt.load_ns()), "inputs by path"});
+  if (receipt.has_load_ns()) table.Row({"load", Ns(receipt.load_ns()), "inputs by path or from another device"});
   if (receipt.has_host_to_device_ns()) table.Row({"h→d", Ns(receipt.host_to_device_ns())});
   if (receipt.has_compile_ns())
     table.Row({"compile", Ns(receipt.compile_ns()), receipt.compile_cache_hit() ? "cache hit" : "cache miss"});

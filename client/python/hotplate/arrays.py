@@ -139,7 +139,9 @@ class Array(Refusing):
 
     @property
     def device(self) -> str:
-        """The place of its elements: "host" or a device's id. Asks the daemon.
+        """The place of its elements: "host", or the id of the device that alone has them. Asks the daemon.
+
+        It is "" if they are lost with their device; `describe()["lost"]` says why.
 
         Raises:
             KeyError: it was freed.
@@ -187,7 +189,7 @@ class Array(Refusing):
         Raises:
             ValueError: `out` does not fit.
             TypeError: `out` is not an ndarray.
-            KeyError: it was freed.
+            KeyError: it was freed, or is lost with the device that alone had it.
 
         Example:
             >>> A.numpy().sum()

@@ -7,9 +7,9 @@ from html import escape
 from typing import Any, Iterable, Mapping, Optional, Sequence
 
 # A receipt's durations, in the order in which they pass.
-_PHASES = (("queue_ns", "queue"), ("load_ns", "read files"), ("host_to_device_ns", "host to device"),
+_PHASES = (("queue_ns", "queue"), ("load_ns", "load"), ("host_to_device_ns", "host to device"),
            ("compile_ns", "compile"), ("kernel_ns", "kernel"), ("device_to_host_ns", "device to host"),
-           ("store_ns", "write files"), ("total_ns", "total"))
+           ("store_ns", "store"), ("total_ns", "total"))
 # Reasons to doubt a measurement.
 _FLAGS = (("cold", "first call on this device"), ("throttled", "clocks were held down"),
           ("device_shared", "other jobs on the device"), ("ecc_errors", "memory errors"),

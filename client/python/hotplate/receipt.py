@@ -12,7 +12,8 @@ class Receipt(Mapping[str, Any]):
     """The figures of one job, as attributes and as a mapping.
 
     Durations are in nanoseconds on the daemon's clock (`queue_ns`, `kernel_ns`, `host_to_device_ns`, `total_ns`, …).
-    `load_ns` is the reading of inputs by path, `store_ns` the writing of outputs by path.
+    `load_ns` is the reading of inputs by path and their copying from another device, `store_ns` the writing of outputs
+    by path.
     `client` has the client's part, in seconds and bytes on this machine's clock. An unmeasured value is None, never 0.
 
     Example:

@@ -29,6 +29,7 @@ struct ArrayEntry {
   bool has_writer = false;
   bool freed = false;
   bool unread = false;
+  bool loss_told = false;  // that its bytes went with a device
   std::optional<SteadyTime> lease_end;
   SteadyTime last_write;
 };
@@ -54,6 +55,13 @@ class ArrayStore::Impl {
   std::set<std::pair<Name, std::uint64_t>> successors ABSL_GUARDED_BY(mutex);
   std::uint64_t next_number ABSL_GUARDED_BY(mutex) = 1;
   std::size_t unread ABSL_GUARDED_BY(mutex) = 0;  // of `arrays`
+
+  // The array as it is at this moment, with its place.
+  ArraySnapshot Snapshot(const ArrayEntry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // NOT_FOUND, which names the array, if its bytes are lost with a device.
+  absl::Status LossOf(const ArrayEntry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // Why a buffer's bytes cannot be used, with the name of its array.
+  absl::Status Named(const HostBuffer& buffer, const absl::Status& status) const ABSL_LOCKS_EXCLUDED(mutex);
 
   void SetUnread(ArrayEntry& entry, bool is_unread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 

@@ -184,6 +184,7 @@ absl::StatusOr<ArrayStore::Reader> ArrayStore::Open(const Principal& who, const 
     return absl::FailedPreconditionError(absl::StrCat("array ", array.id.value(), " is not complete: ",
                                                       array.bytes_written, " of ", array.bytes, " bytes were written"));
   }
+  if (absl::Status status = impl_->LossOf(**found); !status.ok()) return status;
   return Reader{array, (*found)->buffer};
 }
 
@@ -210,14 +211,14 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Describe(const Principal& who, const s
   MutexLock lock(impl_->mutex);
   absl::StatusOr<std::shared_ptr<ArrayEntry>> found = impl_->Find(who, id_or_name);
   if (!found.ok()) return found.status();
-  return (*found)->array;
+  return impl_->Snapshot(**found);
 }
 
 std::vector<ArraySnapshot> ArrayStore::List(const Principal& who) const {
   MutexLock lock(impl_->mutex);
   std::vector<ArraySnapshot> all;
   for (const auto& [number, entry] : impl_->arrays) {
-    if (Impl::Sees(who, entry->array.owner)) all.push_back(entry->array);
+    if (Impl::Sees(who, entry->array.owner)) all.push_back(impl_->Snapshot(*entry));
   }
   return all;
 }
@@ -238,7 +239,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Renew(const Principal& who, const std:
   absl::StatusOr<std::shared_ptr<ArrayEntry>> found = impl_->Find(who, id_or_name);
   if (!found.ok()) return found.status();
   impl_->SetLease(**found, lease);
-  return (*found)->array;
+  return impl_->Snapshot(**found);
 }
 
 absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::AllocateBuffer(std::uint64_t bytes, std::uint64_t soon_free) {

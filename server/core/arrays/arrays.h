@@ -1,7 +1,8 @@
 // The arrays that the daemon holds: their memory, names, owners and ends. Thread-safe.
 //
 // An array is WRITING until its last byte came, then READY and immutable: readers and jobs share its buffer, and
-// freeing it only forgets it; the memory goes when the last of them lets go (and is counted until then).
+// freeing it only forgets it; the memory goes when the last of them lets go (and is counted until then). The bytes of
+// an output that was kept may lie on a device alone: Fetch them before you read its buffer.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +65,22 @@ class ArrayStore {
     ArraySnapshot array;
     std::shared_ptr<const HostBuffer> buffer;
   };
-  // FAILED_PRECONDITION (with how much came) while it is WRITING.
+  // FAILED_PRECONDITION (with how much came) while it is WRITING. NOT_FOUND also where its bytes are lost with a
+  // device.
   absl::StatusOr<Reader> Open(const Principal& who, const std::string& id_or_name) const;
+
+  // Calls `done` when the buffer's bytes are on the host: at once, or on a device's thread; or with why they will not
+  // be (DeviceCopies::Fetch), which names the array.
+  void Fetch(const std::shared_ptr<const HostBuffer>& buffer, DeviceCopies::Done done) const;
+  // The same, and waits. Not to be called by a device.
+  absl::Status Fetch(const std::shared_ptr<const HostBuffer>& buffer) const;
+  // The same for a task of this device, which uses what lies there.
+  absl::Status FetchFor(const std::string& device, const std::shared_ptr<const HostBuffer>& buffer) const;
+  // A task of this device has left the bytes of an absent buffer there.
+  void Stayed(const HostBuffer& buffer, const std::string& device) const;
+  // The device is lost, and its memory not in use again yet. Returns the arrays whose only copy it had, each once, for
+  // the log; whoever reads one is told why.
+  std::vector<ArraySnapshot> LoseDevice(const std::string& device, const std::string& why);
 
   // An output whose client is there and about to fetch it is unread until it was read to its end, or is freed.
   void MarkUnread(const ArrayId& id);

@@ -23,7 +23,8 @@ struct Counted {
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
   ~Counted() {
-    if (copies != nullptr) copies->Forget(buffer->identity());
+    // An absent buffer may stay for a moment, until its device has heard; it is addresses without bytes.
+    if (copies != nullptr) copies->Forget(std::move(buffer));
     buffer.reset();
     held->fetch_sub(bytes, std::memory_order_relaxed);
   }

@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
+#include <iterator>
 #include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/status.h"
 
 namespace hotplate::core {
 namespace {
@@ -13,6 +18,8 @@ constexpr std::uint64_t kLeastPiece = std::uint64_t{1} << 20, kMostPiece = std::
 // A device that is behind by more is slower than the network: then the job's own copy does as well.
 constexpr std::uint64_t kMostBehind = std::uint64_t{64} << 20;
 constexpr std::size_t kMostUploads = 64;  // of a device at a time
+
+absl::Status Closed() { return absl::UnavailableError("it lies on a device, and the daemon ends"); }
 
 }  // namespace
 
@@ -49,6 +56,20 @@ void DeviceCopies::Close() {
   for (const std::unique_ptr<Worker>& worker : workers_) {
     if (worker->thread.joinable()) worker->thread.join();
   }
+  std::vector<Wanted> wanted;
+  std::vector<Forgotten> forgotten;
+  {
+    MutexLock lock(mutex_);
+    for (Backlog& backlog : backlogs_) {
+      std::move(backlog.wanted.begin(), backlog.wanted.end(), std::back_inserter(wanted));
+      std::move(backlog.forgotten.begin(), backlog.forgotten.end(), std::back_inserter(forgotten));
+      backlog.wanted.clear();
+      backlog.forgotten.clear();
+    }
+  }
+  for (const Wanted& one : wanted) {
+    for (const Done& done : one.done) done(Closed());
+  }
 }
 
 void DeviceCopies::Written(const std::shared_ptr<const HostBuffer>& buffer, std::uint64_t before,
@@ -72,14 +93,94 @@ void DeviceCopies::Written(const std::shared_ptr<const HostBuffer>& buffer, std:
   }
 }
 
-void DeviceCopies::Forget(std::uint64_t identity) {
+void DeviceCopies::Stayed(const HostBuffer& buffer, const std::string& device) {
   MutexLock lock(mutex_);
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (IdOf(i) == device) places_[buffer.identity()] = {i, ""};
+  }
+}
+
+std::string DeviceCopies::WhyLost(const Place& place) const {
+  if (place.why_lost.empty()) return "";
+  return absl::StrCat("the only copy was on ", IdOf(place.worker), ", which was lost: ", place.why_lost);
+}
+
+absl::Status DeviceCopies::LossAt(const Place& place) const {
+  if (place.why_lost.empty()) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat("it is lost: ", WhyLost(place), "; make it again"));
+}
+
+void DeviceCopies::Fetch(std::shared_ptr<const HostBuffer> buffer, Done done) {
+  absl::Status status;
+  if (buffer->absent()) {
+    MutexLock lock(mutex_);
+    const auto at = places_.find(buffer->identity());
+    if (closed_) {
+      status = Closed();
+    } else if (at == places_.end()) {
+      status = absl::InternalError("it lies on no device that is known");
+    } else if (status = LossAt(at->second); status.ok()) {
+      const std::size_t worker = at->second.worker;
+      std::vector<Wanted>& wanted = backlogs_[worker].wanted;
+      const auto same =
+          std::find_if(wanted.begin(), wanted.end(), [&](const Wanted& one) { return one.buffer == buffer; });
+      if (same != wanted.end()) {
+        same->done.push_back(std::move(done));
+      } else {
+        wanted.push_back({std::move(buffer), {std::move(done)}});
+        workers_[worker]->wake.NotifyOne();
+      }
+      return;
+    }
+  }
+  done(status);
+}
+
+absl::Status DeviceCopies::Fetch(std::shared_ptr<const HostBuffer> buffer) {
+  std::promise<absl::Status> fetched;
+  Fetch(std::move(buffer), [&fetched](const absl::Status& status) { fetched.set_value(status); });
+  return fetched.get_future().get();
+}
+
+void DeviceCopies::Forget(std::shared_ptr<HostBuffer> buffer) {
+  const std::uint64_t identity = buffer->identity();
+  if (!buffer->absent()) buffer = nullptr;  // before the lock: no device writes to it, and to free it may take long
+  MutexLock lock(mutex_);
+  places_.erase(identity);
   if (closed_) return;
   for (std::size_t i = 0; i < workers_.size(); ++i) {
     std::erase_if(backlogs_[i].uploads, [&](const Upload& one) { return one.identity == identity; });
-    backlogs_[i].forgotten.push_back(identity);
+    backlogs_[i].forgotten.push_back({identity, buffer});
     workers_[i]->wake.NotifyOne();
   }
+}
+
+void DeviceCopies::Lose(const std::string& device, const std::string& why) {
+  MutexLock lock(mutex_);
+  for (auto& [identity, place] : places_) {
+    if (IdOf(place.worker) == device && place.why_lost.empty()) place.why_lost = why;
+  }
+}
+
+std::string DeviceCopies::DeviceOf(const HostBuffer& buffer) const {
+  if (!buffer.absent()) return "";
+  MutexLock lock(mutex_);
+  const auto at = places_.find(buffer.identity());
+  return at == places_.end() ? "" : IdOf(at->second.worker);
+}
+
+std::string DeviceCopies::WhyLost(const HostBuffer& buffer) const {
+  if (!buffer.absent()) return "";
+  MutexLock lock(mutex_);
+  const auto at = places_.find(buffer.identity());
+  return at == places_.end() ? "" : WhyLost(at->second);
+}
+
+absl::Status DeviceCopies::LossOf(const HostBuffer& buffer) const {
+  if (!buffer.absent()) return absl::OkStatus();
+  MutexLock lock(mutex_);
+  const auto at = places_.find(buffer.identity());
+  return at == places_.end() ? absl::OkStatus() : LossAt(at->second);
 }
 
 DeviceCopies::Upload* DeviceCopies::Find(Backlog& backlog, std::uint64_t identity) {
@@ -114,11 +215,13 @@ void DeviceCopies::Run(std::size_t worker) {
   Device& device = *workers_[worker]->device;
   MutexLock lock(mutex_);
   while (true) {
-    while (!closed_ && backlogs_[worker].forgotten.empty() && Next(backlogs_[worker]) == nullptr) {
+    while (!closed_ && backlogs_[worker].wanted.empty() && backlogs_[worker].forgotten.empty() &&
+           Next(backlogs_[worker]) == nullptr) {
       workers_[worker]->wake.Wait(mutex_);
     }
     if (closed_) return;
-    const std::vector<std::uint64_t> forgotten = std::exchange(backlogs_[worker].forgotten, {});
+    if (!backlogs_[worker].wanted.empty()) FetchNext(worker);
+    std::vector<Forgotten> forgotten = std::exchange(backlogs_[worker].forgotten, {});
     Upload piece;
     std::uint64_t bytes = 0;
     if (const Upload* const next = Next(backlogs_[worker]); next != nullptr) {
@@ -127,7 +230,8 @@ void DeviceCopies::Run(std::size_t worker) {
     }
     lock.Unlock();
 
-    for (const std::uint64_t identity : forgotten) device.Forget(identity);
+    for (const Forgotten& one : forgotten) device.Forget(one.identity);
+    forgotten.clear();
     bool wanted = false;
     if (const std::shared_ptr<const HostBuffer> buffer = piece.buffer.lock(); buffer != nullptr) {
       wanted = device.Upload(piece.identity, piece.total, piece.sent, buffer->bytes().subspan(piece.sent, bytes));
@@ -143,6 +247,34 @@ void DeviceCopies::Run(std::size_t worker) {
       std::erase_if(backlogs_[worker].uploads, [&](const Upload& one) { return one.identity == piece.identity; });
     }
   }
+}
+
+void DeviceCopies::FetchNext(std::size_t worker) {
+  std::shared_ptr<const HostBuffer> buffer = backlogs_[worker].wanted.front().buffer;
+  Outcome fetched = Outcome::Ok();
+  {
+    const MutexGap gap(mutex_);
+    fetched = workers_[worker]->device->Fetch(buffer->identity());
+  }
+  absl::Status status;
+  if (const auto at = places_.find(buffer->identity()); buffer->absent() && at != places_.end()) {
+    Place& place = at->second;
+    // The copy may be told before a job, or the sampler, has noticed. The reason that they gave is the better one.
+    if (fetched.code() == HOTPLATE_DEVICE_LOST && place.why_lost.empty()) place.why_lost = fetched.message();
+    status = LossAt(place);
+    if (status.ok()) {
+      status = absl::InternalError(absl::StrCat("it could not be copied from ", IdOf(worker), ": ",
+                                                fetched.ok() ? "it is not there" : ToAbsl(fetched.message())));
+    }
+  }
+  // Whoever came meanwhile is among them.
+  Wanted wanted = std::move(backlogs_[worker].wanted.front());
+  backlogs_[worker].wanted.erase(backlogs_[worker].wanted.begin());
+  const MutexGap gap(mutex_);
+  for (const Done& done : wanted.done) done(status);
+  // Nobody else may hold the buffer any more. Its end takes the lock.
+  wanted = {};
+  buffer.reset();
 }
 
 }  // namespace hotplate::core

@@ -1,14 +1,19 @@
 // Tells devices that have memory of their own about the stored arrays: an upload begins to copy to a device before its
-// last byte came, and when an array is gone every device hears that it need not keep its copy. The devices are the
-// ones to hold copies and to drop them; what is here is only whom to tell, and on a thread where a device may take its
-// time: nobody who writes or frees an array waits for one.
+// last byte came, an array that lies on a device alone comes to the host when it is wanted there, and when an array is
+// gone every device hears that it need not keep it. The devices are the ones to hold arrays and to drop them; what is
+// here is only whom to tell, and on a thread where a device may take its time: nobody who writes or frees an array
+// waits for one. Where bytes lie, and why: kernels/devices/device.h.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "kernels/array/host_buffer.h"
 #include "kernels/base/mutex.h"
 #include "kernels/devices/device.h"
@@ -32,8 +37,25 @@ class DeviceCopies {
   // the tasks: each that has room for it in turn, else the one with the most room. Whoever falls far behind gets no
   // more of it.
   void Written(const std::shared_ptr<const HostBuffer>& buffer, std::uint64_t before, std::uint64_t written);
-  // The end of a buffer, by whoever held it last.
-  void Forget(std::uint64_t identity);
+  // The bytes of an absent buffer: a task of this device has left them there.
+  void Stayed(const HostBuffer& buffer, const std::string& device);
+  // Calls `done` when the buffer's bytes are on the host: at once, or on a device's thread. Else with the reason:
+  // NOT_FOUND, the only device that had them is lost; UNAVAILABLE, the daemon ends. However many ask at the same time,
+  // the bytes are copied once.
+  using Done = std::function<void(const absl::Status&)>;
+  void Fetch(std::shared_ptr<const HostBuffer> buffer, Done done);
+  // The same, and waits.
+  absl::Status Fetch(std::shared_ptr<const HostBuffer> buffer);
+  // The end of a buffer, by whoever held it last. The memory of an absent one goes when no device can write to it.
+  void Forget(std::shared_ptr<HostBuffer> buffer);
+  // The device is lost, and with it what it alone had, also when it comes back.
+  void Lose(const std::string& device, const std::string& why);
+  // The device that has, or had, the only bytes of an absent buffer; empty if none does.
+  std::string DeviceOf(const HostBuffer& buffer) const;
+  // Why the buffer's bytes are lost; empty if they are not.
+  std::string WhyLost(const HostBuffer& buffer) const;
+  // OK, or the error of Fetch for a buffer whose bytes are lost.
+  absl::Status LossOf(const HostBuffer& buffer) const;
   // The devices are about to go, and their memory with them. Waits for calls that are inside them.
   void Close();
 
@@ -44,6 +66,15 @@ class DeviceCopies {
     std::weak_ptr<const HostBuffer> buffer;
     std::uint64_t total = 0, written = 0, sent = 0;
   };
+  // A buffer that is wanted on the host, with those that want it.
+  struct Wanted {
+    std::shared_ptr<const HostBuffer> buffer;
+    std::vector<Done> done;
+  };
+  struct Forgotten {
+    std::uint64_t identity = 0;
+    std::shared_ptr<HostBuffer> memory;  // where the device may write until it has forgotten it; else null
+  };
   struct Worker {
     Device* device = nullptr;
     std::thread thread;
@@ -52,20 +83,33 @@ class DeviceCopies {
   // A worker's, at its place in workers_.
   struct Backlog {
     std::vector<Upload> uploads;
-    std::vector<std::uint64_t> forgotten;
+    std::vector<Wanted> wanted;  // the first is being fetched
+    std::vector<Forgotten> forgotten;
     std::uint64_t free_bytes = 0;  // as the device last said
+  };
+
+  // Where an array stayed.
+  struct Place {
+    std::size_t worker = 0;
+    std::string why_lost;  // empty: it is not
   };
 
   DeviceCopies() = default;
   void Run(std::size_t worker);
+  // Fetches the first of the wanted, without the lock meanwhile.
+  void FetchNext(std::size_t worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const std::string& IdOf(std::size_t worker) const { return workers_[worker]->device->info().id; }
+  std::string WhyLost(const Place& place) const;
+  absl::Status LossAt(const Place& place) const;
   static Upload* Find(Backlog& backlog, std::uint64_t identity);
   static Upload* Next(Backlog& backlog);
   // A worker's place.
   std::size_t Choose(std::uint64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   std::vector<std::unique_ptr<Worker>> workers_;  // one for each device with memory of its own
-  Mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<Backlog> backlogs_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<std::uint64_t, Place> places_ ABSL_GUARDED_BY(mutex_);  // by identity
   std::size_t turn_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

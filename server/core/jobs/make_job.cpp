@@ -14,9 +14,9 @@ constexpr std::uint64_t kTinyBytes = 64 << 10;
 // It may run on the thread that submits it, which is no place for what gives no bound of its work, or none that means
 // anything.
 bool IsTiny(const BoundJob& job) {
-  // Inputs by path have to be read first.
+  // Inputs by path have to be read first, and those on a device to be fetched.
   for (const BoundInput& input : job.inputs) {
-    if (input.buffer == nullptr) return false;
+    if (input.buffer == nullptr || input.buffer->absent()) return false;
   }
   for (const BoundOutput& output : job.outputs) {
     if (output.file != nullptr) return false;  // and outputs by path be written

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kernels/base/quantity.h"
 #include "server/core/run/outputs.h"
 #include "server/core/run/outside_work.h"
@@ -138,6 +139,11 @@ unsigned Lanes::Reopen(unsigned index) {
     lanes.tries = 0;
   }
   lanes.ready_since.reset();
+  if (!stopping_) {
+    lock.Unlock();
+    LoseRest(index);
+    lock.Lock();
+  }
   while (!stopping_) {
     const auto until = std::chrono::steady_clock::now() + PauseBefore(lanes.tries++, reopen_);
     while (!stopping_ && changed_.WaitUntil(mutex_, until)) {
@@ -239,14 +245,34 @@ void Lanes::Lose(std::size_t device, const std::string& why) {
 
 std::string Lanes::MarkLost(unsigned device, const std::string& why, std::vector<QueueEntry*>& stranded) {
   std::string reason = absl::StrCat(why, " (since ", UtcText(parts_.clock.WallNow()), ")");
+  const std::string& id = parts_.devices[device].info().id;
+  // Before the scheduler is told: from then on it may come back at any time, and have arrays that are not lost.
+  const std::vector<ArraySnapshot> gone = parts_.arrays.LoseDevice(id, reason);
   std::optional<std::vector<QueueEntry*>> entries = parts_.scheduler.Lose(device, reason);
+  if (entries) {
+    const std::string lost = absl::StrCat("device ", id, " is lost and takes no jobs until it is back: ", reason);
+    parts_.log(LogLevel::kError, lost);
+    parts_.jobs.Announce(lost, std::nullopt);
+  }
+  NameLost(id, gone);
   if (!entries) return "";
   stranded = *std::move(entries);
-  const std::string lost = absl::StrCat("device ", parts_.devices[device].info().id,
-                                        " is lost and takes no jobs until it is back: ", reason);
-  parts_.log(LogLevel::kError, lost);
-  parts_.jobs.Announce(lost, std::nullopt);
   return reason;
+}
+
+void Lanes::LoseRest(unsigned device) {
+  const std::vector<std::string> reasons = parts_.scheduler.LostDevices();
+  if (reasons.empty() || reasons[device].empty()) return;
+  const std::string& id = parts_.devices[device].info().id;
+  NameLost(id, parts_.arrays.LoseDevice(id, reasons[device]));
+}
+
+void Lanes::NameLost(const std::string& device, const std::vector<ArraySnapshot>& gone) {
+  if (gone.empty()) return;
+  std::vector<std::string> names;
+  for (const ArraySnapshot& array : gone) names.push_back(array.label());
+  parts_.log(LogLevel::kError, absl::StrCat("lost with device ", device, ", which had their only copy: ",
+                                            names.size() == 1 ? "array " : "arrays ", absl::StrJoin(names, ", ")));
 }
 
 void Lanes::FailStranded(unsigned device, const std::string& reason, const std::vector<QueueEntry*>& stranded) {

@@ -76,6 +76,10 @@ class Lanes {
   JobEnd EndOf(Job& job, const std::string& device, RunResult& result, std::vector<ArrayId>& owned);
   // Empty: nothing, the device was lost before.
   std::string MarkLost(unsigned device, const std::string& why, std::vector<QueueEntry*>& stranded);
+  // The lost device's lanes are closed: jobs that still ran on it may have left outputs there.
+  void LoseRest(unsigned device);
+  // Says which arrays had their only copy there.
+  void NameLost(const std::string& device, const std::vector<ArraySnapshot>& gone);
   void FailStranded(unsigned device, const std::string& reason, const std::vector<QueueEntry*>& stranded);
 
   const Parts parts_;

@@ -16,7 +16,7 @@ struct RunResult {
   absl::Status error;                   // unless kCompleted or kCancelled
   Report report;                        // as far as it got
   std::vector<JobOutputValue> outputs;  // with data, not yet arrays; kCompleted only
-  std::optional<nanoseconds> load;      // reading inputs that came by path
+  std::optional<nanoseconds> load;      // reading inputs that came by path or lay on another device
   std::optional<nanoseconds> store;     // writing outputs that go by path, also where that failed
   std::optional<ProcessUse> process;    // of work outside
 };

@@ -14,7 +14,9 @@
 namespace hotplate::core {
 namespace {
 
-hotplate_array ViewOf(const std::string& name, const Signature& signature, const HostBuffer& buffer) {
+// With `may_be_absent`, for a device that has memory of its own, the bytes may be there alone.
+hotplate_array ViewOf(const std::string& name, const Signature& signature, const HostBuffer& buffer,
+                      bool may_be_absent) {
   hotplate_array view{};
   view.name = name.c_str();
   view.dtype = static_cast<std::int32_t>(signature.dtype);
@@ -24,6 +26,7 @@ hotplate_array ViewOf(const std::string& name, const Signature& signature, const
   view.data = const_cast<std::byte*>(buffer.data());
   view.bytes = ByteSize(signature).value_or(0);
   view.identity = buffer.identity();
+  if (may_be_absent && view.identity != 0) view.absent = buffer.absent_flag();
   return view;
 }
 
@@ -122,6 +125,7 @@ RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNe
 
   if (result.kind == RunResult::Kind::kCompleted) {
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      if (outputs_[i]->absent()) arrays_.Stayed(*outputs_[i], device_.id);
       JobOutputValue& value = result.outputs.emplace_back();
       value.name = call.spec->outputs()[i].name;
       value.signature = call.outputs[i];
@@ -213,12 +217,16 @@ absl::Status TaskRunner::Gather(Job& job, RunResult& result) {
   const auto cancelled = [&job] { return job.control.cancel_requested(); };
   for (std::size_t i = 0; i < job.bound.inputs.size(); ++i) {
     const BoundInput& input = job.bound.inputs[i];
+    const SteadyTime start = clock_.Now();
+    const std::string& name = call.spec->inputs()[i].name;
     if (input.file == nullptr) {
+      if (input.buffer->absent()) {
+        if (absl::Status status = arrays_.FetchFor(device_.id, input.buffer); !status.ok()) return Named(name, status);
+        if (!input.buffer->absent()) result.load = result.load.value_or(nanoseconds::zero()) + (clock_.Now() - start);
+      }
       inputs_.push_back(input.buffer);
       continue;
     }
-    const SteadyTime start = clock_.Now();
-    const std::string& name = call.spec->inputs()[i].name;
     absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays_.AllocateBuffer(ByteSize(call.inputs[i]).value_or(0));
     if (!buffer.ok()) return Named(name, buffer.status());
     if (const std::optional<NpyError> error = input.file->Read((*buffer)->bytes(), cancelled)) {
@@ -241,6 +249,7 @@ absl::Status TaskRunner::Gather(Job& job, RunResult& result) {
 
 void TaskRunner::Describe(const Job& job) {
   const BoundCall& call = job.bound.call;
+  const bool own_memory = !device_.host_memory;
   params_.clear();
   input_views_.clear();
   output_views_.clear();
@@ -248,11 +257,11 @@ void TaskRunner::Describe(const Job& job) {
     params_.push_back(PlainParam(call.spec->params()[i], call.params[i]));
   }
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    input_views_.push_back(ViewOf(call.spec->inputs()[i].name, call.inputs[i], *inputs_[i]));
+    input_views_.push_back(ViewOf(call.spec->inputs()[i].name, call.inputs[i], *inputs_[i], own_memory));
   }
   actual_sizes_.assign(outputs_.size(), -1);
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    output_views_.push_back(ViewOf(call.spec->outputs()[i].name, call.outputs[i], *outputs_[i]));
+    output_views_.push_back(ViewOf(call.spec->outputs()[i].name, call.outputs[i], *outputs_[i], own_memory));
     if (call.spec->output_rules()[i].shape.at_most) output_views_.back().actual_size = &actual_sizes_[i];
   }
 }

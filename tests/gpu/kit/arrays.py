@@ -48,7 +48,7 @@ class Arrays:
         return receipt
 
     def is_there(self, name, count, factor):
-        """The daemon's copy is the host's: that of a job's output came back when the job ran."""
+        """Reads it: what stayed on the device is copied to the host for this."""
         path = pathlib.Path(self.kit.folder) / f"{name}-there.npy"
         self.daemon.hotplate("get", name, "-o", path, timeout=120)
         there = path.read_bytes()[-4 * count:]
@@ -88,6 +88,8 @@ def resident(kit):
             for name in ("B", "C", "D"):
                 receipt = arrays.add(last, "A", name)
                 no_copy(receipt, name)
+                if "deviceToHostNs" in receipt:
+                    raise Failed(f"{name}: copied to the host before anybody asked for it, {receipt['deviceToHostNs']} ns")
                 factor, last = factor + 1, name
             arrays.is_there("D", NUMBERS, factor)
             facts["resident_bytes"] = arrays.bytes()

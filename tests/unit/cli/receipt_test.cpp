@@ -72,7 +72,7 @@ TEST(ReceiptTest, EveryFigureStandsInItsRow) {
             "job 7  matmul on gpu0 (H200)\n"
             "  queue       1 µs\n"
             "  upload    100 ms  300.0 MB · 3.0 GB/s\n"
-            "  load      2.0 ms  inputs by path\n"
+            "  load      2.0 ms  inputs by path or from another device\n"
             "  h→d       3.0 ms\n"
             "  compile    40 ms  cache miss\n"
             "  kernel    500 ms  8.0 TFLOP/s · 400.0 GB/s · cold\n"

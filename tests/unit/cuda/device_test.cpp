@@ -241,6 +241,7 @@ TEST_F(CudaDeviceTest, SaysThatABrokenContextNeedsAnotherProcess) {
   EXPECT_EQ(device().OpenLane().status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(device().FreeBytes(), 0u);
   EXPECT_FALSE(device().Upload(7, 4, 0, std::as_bytes(std::span(a_).first(1))));
+  EXPECT_EQ(device().Fetch(7).code(), HOTPLATE_DEVICE_LOST);
   device().Forget(7);
   EXPECT_EQ(device().Sample().pool_used_bytes, std::nullopt);
   EXPECT_EQ(fake_.Counts(), FakeCounts{}) << "what CUDA takes back was given back";

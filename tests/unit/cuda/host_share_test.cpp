@@ -13,17 +13,17 @@ namespace {
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kLarge = std::uint64_t{1} << 40;
 
-TEST(HostShareTest, EveryLaneMayBorrowAndUploadsHaveTheirs) {
-  EXPECT_EQ(HostShareFor(1, kLarge, 4).pinned_bytes, (4 + 2) * 4 * kMiB);
-  EXPECT_EQ(HostShareFor(4, kLarge, 4).pinned_bytes, (16 + 2) * 4 * kMiB);
+TEST(HostShareTest, EveryLaneMayBorrowAndOtherCopiesHaveTheirs) {
+  EXPECT_EQ(HostShareFor(1, kLarge, 4).pinned_bytes, (4 + 4) * 4 * kMiB);
+  EXPECT_EQ(HostShareFor(4, kLarge, 4).pinned_bytes, (16 + 4) * 4 * kMiB);
   EXPECT_EQ(HostShareFor(0, kLarge, 4).pinned_bytes, HostShareFor(1, kLarge, 4).pinned_bytes);
 }
 
-// The device's own pool gives so much: each lane's own buffers, then an upload's.
+// The device's own pool gives so much: each lane's own buffers, then an upload's and those of copies to the host.
 TEST(HostShareTest, WhereTheHostIsSmallThereIsWhatEveryLaneMustHave) {
-  EXPECT_EQ(HostShareFor(4, 1024 * kMiB, 4).pinned_bytes, (8 + 2) * 4 * kMiB);
-  EXPECT_EQ(HostShareFor(4, 16 * 72 * kMiB, 4).pinned_bytes, 72 * kMiB);
-  EXPECT_EQ(HostShareFor(4, 16 * 72 * kMiB - 1, 4).pinned_bytes, 40 * kMiB);
+  EXPECT_EQ(HostShareFor(4, 1024 * kMiB, 4).pinned_bytes, (8 + 4) * 4 * kMiB);
+  EXPECT_EQ(HostShareFor(4, 16 * 80 * kMiB, 4).pinned_bytes, 80 * kMiB);
+  EXPECT_EQ(HostShareFor(4, 16 * 80 * kMiB - 1, 4).pinned_bytes, 48 * kMiB);
 }
 
 TEST(HostShareTest, MostProcessorsAreTheJobs) {
@@ -40,10 +40,10 @@ TEST(HostShareTest, TheHostIsWhatTheCgroupLeavesOfIt) {
   };
   write("proc/meminfo", "MemTotal: 67108864 kB\nMemAvailable: 67108864 kB\n");
   const auto pinned = [&] { return HostShareFor(4, cpu::ReadMemory(root.path()).total, 4).pinned_bytes; };
-  EXPECT_EQ(pinned(), 72 * kMiB);
+  EXPECT_EQ(pinned(), 80 * kMiB);
   write("proc/self/cgroup", "0::/job\n");
   write("sys/fs/cgroup/job/memory.max", "1073741824\n");
-  EXPECT_EQ(pinned(), 40 * kMiB);
+  EXPECT_EQ(pinned(), 48 * kMiB);
 }
 
 }  // namespace

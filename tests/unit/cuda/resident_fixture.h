@@ -22,10 +22,13 @@ struct HostArray {
   hotplate_array View(const char* name) {
     hotplate_array array = FloatView(name, values);
     array.identity = identity;
+    array.absent = may_stay ? &absent : nullptr;
     return array;
   }
   std::uint64_t identity;
   std::vector<float> values;
+  bool may_stay = false;  // as an output: on the device alone
+  std::uint32_t absent = 0;
 };
 
 // One run of selu (y = 2x where x > 0, as all values here are) or vector_add.

@@ -55,7 +55,7 @@ TEST_F(ResidentTest, TheOutputOfOneTaskIsTheInputOfTheNext) {
   HostArray x(0, 3 * kChunk / 4 + 17), y(7, x.values.size()), z(0, x.values.size());
   Double(x, y);
   EXPECT_EQ(Sampled().resident_arrays, 1u);
-  EXPECT_EQ(Copied("cuMemcpyDtoHAsync"), y.values.size() * 4) << "the host keeps every array";
+  EXPECT_EQ(Copied("cuMemcpyDtoHAsync"), y.values.size() * 4) << "it was not allowed to stay alone";
   for (const std::size_t lane : {0, 1}) {
     fake_.ForgetCalls();
     Double(y, z, lane);

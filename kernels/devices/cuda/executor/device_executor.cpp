@@ -57,6 +57,7 @@ DeviceExecutor::~DeviceExecutor() {
   static_cast<void>(Enter());
   upload_staging_.reset();
   resident_.Clear();
+  write_back_staging_.reset();
   pinned_.Clear();
   pool_.reset();
   static_cast<void>(driver_.cuDevicePrimaryCtxRelease(device_));
@@ -287,13 +288,6 @@ Outcome DeviceExecutor::Free(DevicePointer block, std::uint64_t bytes, CUstream_
   return driver_.Check(driver_.cuMemFreeAsync(block, stream), "freeing device memory");
 }
 
-ResidentArrays::Use DeviceExecutor::Keep(std::uint64_t identity, std::uint64_t bytes, std::uint64_t copied,
-                                         DevicePointer memory, CUstream_st* stream) {
-  // In this order no thread makes room for bytes that are counted twice.
-  task_bytes_ -= ResidentArrays::MemoryBytes(bytes);
-  return resident_.Add(identity, bytes, copied, memory, stream);
-}
-
 void DeviceExecutor::Begin(const LaneExecutor& lane) {
   const MutexLock lock(mutex_);
   running_.push_back(&lane);
@@ -313,46 +307,6 @@ void DeviceExecutor::Touch() {
   last_touched_ = std::chrono::steady_clock::now();
 }
 
-bool DeviceExecutor::Upload(std::uint64_t identity, std::uint64_t total_bytes, std::uint64_t offset,
-                            const std::byte* data, std::uint64_t bytes) {
-  const bool sound = identity != 0 && bytes > 0 && offset <= total_bytes && bytes <= total_bytes - offset;
-  if (!sound || total_bytes > info_.memory_bytes) return false;
-  const MutexLock lock(uploading_);
-  if (!Usable().ok() || !Enter().ok()) return false;
-  if (upload_staging_ == nullptr) {
-    auto made = std::make_unique<Staging>(pinned_, &copy_threads_, copy_helpers());
-    if (!made->Initialise().ok()) return false;
-    upload_staging_ = std::move(made);
-  }
-  CUstream_st* const stream = resident_.stream();
-  ResidentArrays::Use use = resident_.Find(identity, total_bytes);
-  if (!use && offset == 0) {
-    DevicePointer memory = 0;
-    const std::uint64_t memory_bytes = ResidentArrays::MemoryBytes(total_bytes);
-    Outcome made = AllocateAtOnce(memory_bytes, stream, memory);
-    if (made.code() == HOTPLATE_OUT_OF_MEMORY) made = AllocateWithRoom(memory_bytes, stream, memory);
-    if (!made.ok()) return false;
-    use = Keep(identity, total_bytes, 0, memory, stream);
-  }
-  if (!use) return false;
-  hotplate_control control{};
-  const CudaContext context(traits_, {.driver = &driver_, .stream = stream}, control);
-  const Piece piece{const_cast<std::byte*>(data), offset, bytes};  // only read
-  Staging& staging = *upload_staging_;
-  const Outcome extended = resident_.Extend(use, offset, offset + bytes, [&] {
-    return staging.ToDevice(use.memory(), {&piece, 1}, context);
-  });
-  // A copy that nobody will wait for must not outlive the hold on its memory.
-  if (!extended.ok()) static_cast<void>(driver_.cuStreamSynchronize(stream));
-  return extended.ok();
-}
-
-void DeviceExecutor::Forget(std::uint64_t identity) {
-  if (!Usable().ok() || !Enter().ok()) return;
-  resident_.Forget(identity);
-  Touch();
-}
-
 void DeviceExecutor::Rest(std::chrono::steady_clock::time_point now) {
   const auto idle = [&] {
     const MutexLock lock(mutex_);
@@ -368,7 +322,7 @@ void DeviceExecutor::Rest(std::chrono::steady_clock::time_point now) {
   shrunk_ = true;
 }
 
-Outcome DeviceExecutor::Judge(const Outcome& failure, const LaneExecutor& lane, const char* kernel,
+Outcome DeviceExecutor::Judge(const Outcome& failure, const LaneExecutor* lane, const std::string& what,
                               CUstream_st* stream) {
   if (const Outcome usable = Usable(); !usable.ok()) return usable;
   // A context with a sticky error returns it for every call; a healthy one returns the state of the stream.
@@ -378,7 +332,7 @@ Outcome DeviceExecutor::Judge(const Outcome& failure, const LaneExecutor& lane, 
   {
     const MutexLock lock(mutex_);
     if (!why_lost_.empty()) return Outcome::DeviceLost(why_lost_);
-    std::snprintf(text, sizeof text, "gpu%d is lost: kernel %.40s failed: %.120s%.30s", index(), kernel,
+    std::snprintf(text, sizeof text, "gpu%d is lost: %.48s failed: %.120s%.30s", index(), what.c_str(),
                   std::string(failure.message()).c_str(), Neighbours(lane).c_str());
     why_lost_ = text;
     lost_.store(true, std::memory_order_release);
@@ -388,10 +342,10 @@ Outcome DeviceExecutor::Judge(const Outcome& failure, const LaneExecutor& lane, 
   return Outcome::DeviceLost(text);
 }
 
-std::string DeviceExecutor::Neighbours(const LaneExecutor& lane) const {
+std::string DeviceExecutor::Neighbours(const LaneExecutor* lane) const {
   std::string names;
   for (const LaneExecutor* other : lanes_) {
-    const char* const kernel = other == &lane ? nullptr : other->kernel();
+    const char* const kernel = other == lane ? nullptr : other->kernel();
     if (kernel != nullptr) names += (names.empty() ? ", beside " : ", ") + std::string(kernel);
   }
   return names;

@@ -6,7 +6,7 @@
 //   while
 //      the last are staged.
 //   3. The kernel's launcher enqueues on the lane's stream.
-//   4. Outputs come back the same way; the block returns to the pool in stream order.
+//   4. Outputs come back the same way, but for those that stay; the block returns to the pool in stream order.
 // Events on the stream between these give the times. Every call's result is read; the first failure ends the task. A
 // sticky error (an illegal address in a kernel) marks the device as lost: it takes no more work.
 //
@@ -76,7 +76,10 @@ class DeviceExecutor {
   Outcome Free(DevicePointer block, std::uint64_t bytes, CUstream_st* stream);
   // Makes memory from TryAllocate a resident array's; see ResidentArrays::Add.
   ResidentArrays::Use Keep(std::uint64_t identity, std::uint64_t bytes, std::uint64_t copied, DevicePointer memory,
-                           CUstream_st* stream);
+                           CUstream_st* stream, const ArrayHome& home = {});
+  // Whether arrays may lie here alone: there is pinned memory to copy them to the host at any time. Without it they
+  // could neither be read nor make room.
+  bool CanWriteBack();
 
   // The lane's task has its memory and is about to enqueue: no thread may wait for its stream.
   void Begin(const LaneExecutor& lane);
@@ -87,14 +90,17 @@ class DeviceExecutor {
   // a task has copied it, or the device is lost.
   bool Upload(std::uint64_t identity, std::uint64_t total_bytes, std::uint64_t offset, const std::byte* data,
               std::uint64_t bytes);
+  // Writes an array that lies here alone to the host; see ResidentArrays::Fetch. DEVICE_LOST and why.
+  Outcome Fetch(std::uint64_t identity);
   void Forget(std::uint64_t identity);
 
   // Gives the pool's memory back to the device, except for a small rest, if no task has had memory for some seconds.
   // Call it now and then, from any thread.
   void Rest(std::chrono::steady_clock::time_point now);
 
-  // After a failure in `kernel` on `stream`: the same outcome if the device still works, else marks it lost.
-  Outcome Judge(const Outcome& failure, const LaneExecutor& lane, const char* kernel, CUstream_st* stream);
+  // After a failure of `what` ("kernel selu") on `stream`, in a lane or in none: the same outcome if the device still
+  // works, else marks it lost.
+  Outcome Judge(const Outcome& failure, const LaneExecutor* lane, const std::string& what, CUstream_st* stream);
 
   std::uint64_t FreeBytes() const;
   bool Sample(hotplate_cuda_sample& sample) const;
@@ -123,7 +129,9 @@ class DeviceExecutor {
   // Shrinks the pool to `keep` bytes, as far as running tasks and resident arrays allow.
   Outcome Shrink(std::uint64_t keep) ABSL_EXCLUSIVE_LOCKS_REQUIRED(allocating_);
   // "; beside it ran a, b": the kernels of the other lanes.
-  std::string Neighbours(const LaneExecutor& lane) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string Neighbours(const LaneExecutor* lane) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // ResidentArrays::CopyBack.
+  Outcome CopyBack(const std::byte* memory, std::byte* host, std::uint64_t bytes);
 
   const hotplate_cuda_device_options options_;
   const hotplate_cuda_log log_;
@@ -137,7 +145,9 @@ class DeviceExecutor {
   OwnedPool pool_;
   PinnedPool pinned_;
   ThreadPool copy_threads_;
-  ResidentArrays resident_{driver_};
+  ResidentArrays resident_{driver_, [this](const std::byte* memory, std::byte* host, std::uint64_t bytes) {
+                             return CopyBack(memory, host, bytes);
+                           }};
   std::atomic<std::uint64_t> task_bytes_{0};  // allocated bytes, without resident arrays
 
   // Held shared while a block is allocated, alone while the pool shrinks: what one lane makes room for must not go to
@@ -153,8 +163,15 @@ class DeviceExecutor {
   bool shrunk_ ABSL_GUARDED_BY(mutex_) = true;  // since memory was last allocated or freed
   std::chrono::steady_clock::time_point last_touched_ ABSL_GUARDED_BY(mutex_);
 
-  Mutex uploading_;  // held while a piece is copied; locked before all others
+  // Held while a piece is copied, and while an array is fetched: both use an array that may be wanted for its room.
+  // Locked before all others.
+  Mutex uploading_;
   std::unique_ptr<Staging> upload_staging_ ABSL_GUARDED_BY(uploading_);  // from the first upload on
+
+  std::atomic<bool> can_write_back_{false};  // write_back_staging_ is there
+  Mutex writing_back_;                       // locked after all others
+  // From the first output on that may stay.
+  std::unique_ptr<Staging> write_back_staging_ ABSL_GUARDED_BY(writing_back_);
 };
 
 class LaneExecutor {

@@ -8,8 +8,9 @@ namespace hotplate {
 
 HostShare HostShareFor(int lanes, std::uint64_t host_bytes, int usable_threads) {
   const auto bytes = [lanes](std::size_t buffers_of_a_lane) {
-    // Uploads that run ahead of tasks stage like one more lane, but borrow nothing.
-    return (std::uint64_t{static_cast<unsigned>(std::max(lanes, 1))} * buffers_of_a_lane + Staging::kOwnBuffers) *
+    // Uploads that run ahead of tasks stage like one more lane, but borrow nothing; copies to the host after tasks like
+    // one more.
+    return (std::uint64_t{static_cast<unsigned>(std::max(lanes, 1))} * buffers_of_a_lane + 2 * Staging::kOwnBuffers) *
            StagingBuffer::kBytes;
   };
   const std::uint64_t wanted = bytes(Staging::kMostBuffers);

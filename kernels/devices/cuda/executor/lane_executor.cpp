@@ -60,7 +60,7 @@ void LaneExecutor::Run(const CudaLauncher& launcher, const hotplate_call& call, 
   const std::unique_ptr<std::atomic<const char*>, decltype(idle)> running(&kernel_, idle);  // even after an exception
   Outcome outcome = RunTask(launcher, call, control, report);
   if (!outcome.ok() && outcome.code() != HOTPLATE_CANCELLED && outcome.code() != HOTPLATE_DEVICE_LOST) {
-    outcome = device_.Judge(outcome, *this, launcher.name, stream_.get());
+    outcome = device_.Judge(outcome, this, std::string("kernel ") + launcher.name, stream_.get());
   }
   report.outcome = outcome.plain();
 }
@@ -153,7 +153,7 @@ Outcome LaneExecutor::RunInMemory(const CudaLauncher& launcher, TaskMemory& memo
   if (copied_in) {
     if (const Outcome o = Elapsed(0, 1, report.host_to_device_ns); !o.ok()) return o;
   }
-  if (memory.HasOutputs()) {
+  if (memory.CopiesOut()) {
     if (const Outcome o = Elapsed(2, 3, report.device_to_host_ns); !o.ok()) return o;
   }
   context.ReportProgress(1);

@@ -1,5 +1,7 @@
 #include "kernels/devices/cuda/executor/resident_arrays.h"
 
+#include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <new>
 
@@ -21,6 +23,10 @@ Outcome ResidentArrays::Initialise() {
 
 void ResidentArrays::Clear() {
   if (stream_ == nullptr) return;
+  {
+    const MutexLock lock(mutex_);
+    for (const std::shared_ptr<Array>& array : arrays_) StateOf(*array).home = {};
+  }
   static_cast<void>(Evict(UINT64_MAX, stream_.get()));
   // Waiting for a lost device may never end.
   const MutexLock lock(mutex_);
@@ -37,7 +43,7 @@ ResidentArrays::Use ResidentArrays::Find(std::uint64_t identity, std::uint64_t b
 }
 
 ResidentArrays::Use ResidentArrays::Add(std::uint64_t identity, std::uint64_t bytes, std::uint64_t copied,
-                                        DevicePointer memory, CUstream_st* stream) {
+                                        DevicePointer memory, CUstream_st* stream, const ArrayHome& home) {
   std::shared_ptr<Array> array;
   Use use;
   // Throws only for lack of host memory: then the array simply does not stay.
@@ -47,6 +53,7 @@ ResidentArrays::Use ResidentArrays::Add(std::uint64_t identity, std::uint64_t by
     array->bytes = bytes;
     array->memory = memory;
     array->state.copied = copied;  // no other thread knows it yet
+    array->state.home = home;
     if (Mark(*array, stream)) use = Insert(array);
   } catch (const std::bad_alloc&) {
   }
@@ -86,9 +93,13 @@ ResidentArrays::Use ResidentArrays::Insert(const std::shared_ptr<Array>& array) 
 }
 
 ResidentArrays::Use ResidentArrays::Hold(Arrays::iterator at) {
+  arrays_.splice(arrays_.end(), arrays_, at);
+  return HoldInTurn(at);
+}
+
+ResidentArrays::Use ResidentArrays::HoldInTurn(Arrays::iterator at) {
   Array& array = **at;
   if (StateOf(array).users++ == 0) idle_bytes_ -= MemoryBytes(array.bytes);
-  arrays_.splice(arrays_.end(), arrays_, at);
   return Use(this, *at);
 }
 
@@ -148,6 +159,54 @@ Outcome ResidentArrays::Grow(Array& array, std::uint64_t copied, CUstream_st* st
   return recorded;
 }
 
+bool ResidentArrays::IsWrittenBack(std::uint64_t identity) const {
+  return std::find(written_back_.begin(), written_back_.end(), identity) != written_back_.end();
+}
+
+void ResidentArrays::EndWriteBack(std::uint64_t identity) {
+  const MutexLock lock(mutex_);
+  std::erase(written_back_, identity);
+  changed_.NotifyAll();
+}
+
+Outcome ResidentArrays::WriteBack(Array& array) {
+  std::byte* host = nullptr;
+  {
+    const MutexLock lock(mutex_);
+    while (IsWrittenBack(array.identity)) changed_.Wait(mutex_);
+    if (StateOf(array).home.absent == nullptr) return Outcome::Ok();
+    if (lost_) return Outcome::DeviceLost("the device that has the array is lost");
+    written_back_.push_back(array.identity);
+    host = StateOf(array).home.host;
+  }
+  const WritingBack turn(*this, array.identity);
+  Outcome copied = Join(array, stream());
+  if (copied.ok()) copied = copy_back_(reinterpret_cast<const std::byte*>(array.memory), host, array.bytes);
+  if (!copied.ok()) return copied;
+  const MutexLock lock(mutex_);
+  std::atomic_ref(*StateOf(array).home.absent).store(0, std::memory_order_release);
+  StateOf(array).home = {};
+  return copied;
+}
+
+Outcome ResidentArrays::Fetch(std::uint64_t identity) {
+  Use use;
+  {
+    const MutexLock lock(mutex_);
+    if (lost_) return Outcome::DeviceLost("the device that has the array is lost");
+    const auto at = by_identity_.find(identity);
+    if (at == by_identity_.end()) return Outcome::Ok();  // it was written back, and went
+    use = Hold(at->second);
+  }
+  return WriteBack(*use.array_);
+}
+
+void ResidentArrays::Disown(std::uint64_t identity) {
+  const MutexLock lock(mutex_);
+  while (IsWrittenBack(identity)) changed_.Wait(mutex_);
+  if (const auto at = by_identity_.find(identity); at != by_identity_.end()) StateOf(**at->second).home = {};
+}
+
 void ResidentArrays::Forget(std::uint64_t identity) {
   std::shared_ptr<Array> gone;
   {
@@ -161,18 +220,26 @@ void ResidentArrays::Forget(std::uint64_t identity) {
 }
 
 std::uint64_t ResidentArrays::Evict(std::uint64_t bytes, CUstream_st* stream) {
-  std::vector<std::shared_ptr<Array>> gone;
   std::uint64_t freed = 0;
-  {
-    const MutexLock lock(mutex_);
-    for (auto at = arrays_.begin(); at != arrays_.end() && freed < bytes;) {
-      const auto one = at++;
-      if (StateOf(**one).users > 0) continue;
-      freed += MemoryBytes((*one)->bytes);
-      gone.push_back(Take(one));
+  while (freed < bytes) {
+    std::vector<std::shared_ptr<Array>> gone;
+    Use alone;  // the first in turn whose bytes the host does not have
+    {
+      const MutexLock lock(mutex_);
+      for (auto at = arrays_.begin(); at != arrays_.end() && freed < bytes && !alone;) {
+        const auto one = at++;
+        if (StateOf(**one).users > 0) continue;
+        if (StateOf(**one).home.absent != nullptr) {
+          alone = HoldInTurn(one);
+        } else {
+          freed += MemoryBytes((*one)->bytes);
+          gone.push_back(Take(one));
+        }
+      }
     }
+    for (const std::shared_ptr<Array>& array : gone) Free(*array, stream);
+    if (!alone || !WriteBack(*alone.array_).ok()) break;
   }
-  for (const std::shared_ptr<Array>& array : gone) Free(*array, stream);
   return freed;
 }
 

@@ -1,15 +1,16 @@
-// Copies of the daemon's stored arrays in a device's memory: a cache of the host's memory. A stored array is immutable,
-// so its copy stays valid, and its bytes stay in the host's memory. So nothing is lost with a device, dropping a copy
-// only frees it, and nothing is ever written back. An array is known by its identity, which names its bytes for ever
-// and is never reused.
+// The daemon's stored arrays in a device's memory. A stored array is immutable, so what lies here stays valid. Most are
+// copies of the host's bytes: dropping one only frees it. An output that stayed where it was made has its only bytes
+// here; they are written to the host when somebody asks for them, and before their memory goes to another array. An
+// array is known by its identity, which names its bytes for ever and is never reused.
 //
-// This is the one place that knows when a copy is complete (its ready event), who uses it, and which copy goes first
-// when memory is needed (the least recently used of the unused ones), and that makes one stream wait for another's
-// work. The caller allocates device memory, in the order of a stream; it is freed here.
+// This is the one place that knows when an array is complete (its ready event), who uses it, whether the host has it,
+// and which array goes first when memory is needed (the least recently used of the unused ones), and that makes one
+// stream wait for another's work. The caller allocates device memory, in the order of a stream; it is freed here.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <unordered_map>
@@ -21,6 +22,12 @@
 #include "kernels/devices/cuda/executor/driver.h"
 
 namespace hotplate {
+
+// Where the host wants the bytes of an array that lies on the device alone, and its flag (hotplate_array::absent).
+struct ArrayHome {
+  std::byte* host = nullptr;
+  std::uint32_t* absent = nullptr;
+};
 
 // Thread-safe. The device's context is current in every call.
 class ResidentArrays {
@@ -51,14 +58,18 @@ class ResidentArrays {
     std::shared_ptr<Array> array_;
   };
 
-  explicit ResidentArrays(const Driver& driver) : driver_(driver) {}
+  // Copies device memory to the host in stream() and waits for it. Called without a lock.
+  using CopyBack = std::function<Outcome(const std::byte* memory, std::byte* host, std::uint64_t bytes)>;
+
+  ResidentArrays(const Driver& driver, CopyBack copy_back) : driver_(driver), copy_back_(std::move(copy_back)) {}
   ResidentArrays(const ResidentArrays&) = delete;
   ResidentArrays& operator=(const ResidentArrays&) = delete;
 
   Outcome Initialise();
-  // Frees everything. No array may be in use.
+  // Frees everything, and writes nothing to the host. No array may be in use.
   void Clear();
-  // The stream on which arrays arrive ahead of tasks and forgotten ones are freed. Nothing long runs there.
+  // The stream on which arrays arrive ahead of tasks, go to the host, and are freed when forgotten. No kernel runs
+  // there.
   CUstream_st* stream() const { return stream_.get(); }
 
   // The device memory of an array of this many bytes; the plan uses the same figure.
@@ -68,8 +79,9 @@ class ResidentArrays {
   Use Find(std::uint64_t identity, std::uint64_t bytes);
   // Makes the memory, allocated in the order of `stream`, the array's; its first `copied` bytes are there when the
   // stream gets to this point. If another thread was faster, frees the memory and uses the other's. Returns nothing,
-  // and frees the memory, if the driver refuses.
-  Use Add(std::uint64_t identity, std::uint64_t bytes, std::uint64_t copied, DevicePointer memory, CUstream_st* stream);
+  // and frees the memory, if the driver refuses. With a home, these are the array's only bytes.
+  Use Add(std::uint64_t identity, std::uint64_t bytes, std::uint64_t copied, DevicePointer memory, CUstream_st* stream,
+          const ArrayHome& home = {});
 
   // Makes the array complete for later work in `stream`: copy(from) enqueues the missing bytes there. If another thread
   // is doing that, waits for it, or for `cancelled()`. A thread that enqueues waits for nobody, so lanes that want each
@@ -110,10 +122,15 @@ class ResidentArrays {
     return copied.ok() ? Grow(array, to, stream()) : copied;
   }
 
+  // Writes the array to the host, if it lies here alone: once, however many ask at the same time.
+  Outcome Fetch(std::uint64_t identity);
+  // The array's memory on the host is about to go: from here on nothing is written there. Waits for a copy under way.
+  void Disown(std::uint64_t identity);
   // The array will not be asked for again. Its memory goes with its last user.
   void Forget(std::uint64_t identity);
   // Frees unused arrays, the least recently used first, in the order of `stream`, until `bytes` are free or none is
-  // left. Returns the number of bytes freed.
+  // left. Those that lie here alone are written to the host first; where that fails, they stay. Returns the number of
+  // bytes freed.
   std::uint64_t Evict(std::uint64_t bytes, CUstream_st* stream);
   // The device and all its memory are lost: makes no more driver calls that could wait for the device.
   void Abandon();
@@ -135,6 +152,7 @@ class ResidentArrays {
     bool filling = false;      // a thread is copying
     int users = 0;
     bool known = true;  // by its identity; else it goes with its last user
+    ArrayHome home;     // empty: the host has the bytes
   };
   struct Array {
     std::uint64_t identity = 0, bytes = 0;
@@ -156,6 +174,18 @@ class ResidentArrays {
   };
   void EndTurn(Array& array);
   State& StateOf(Array& array) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return array.state; }
+  // The same for a copy to the host.
+  struct WritingBack {
+    WritingBack(ResidentArrays& the_owner, std::uint64_t the_identity) : owner(the_owner), identity(the_identity) {}
+    ~WritingBack() { owner.EndWriteBack(identity); }
+    WritingBack(const WritingBack&) = delete;
+    WritingBack& operator=(const WritingBack&) = delete;
+    ResidentArrays& owner;
+    const std::uint64_t identity;
+  };
+  void EndWriteBack(std::uint64_t identity);
+  // Of an array in use.
+  Outcome WriteBack(Array& array) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes later work in the stream wait for the bytes copied so far.
   Outcome Join(const Array& array, CUstream_st* stream) const;
   // Records that the work enqueued in the stream completes this many bytes.
@@ -166,19 +196,26 @@ class ResidentArrays {
   // Nothing if the device is lost; the other's if another was faster.
   Use Insert(const std::shared_ptr<Array>& array);
   void LetGo(Array& array);
+  // At this moment.
+  bool IsWrittenBack(std::uint64_t identity) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Use Hold(Arrays::iterator at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // No reason for it to stay longer.
+  Use HoldInTurn(Arrays::iterator at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Nobody will find it again.
   std::shared_ptr<Array> Take(Arrays::iterator at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // When nobody uses the array any more.
   void Free(Array& array, CUstream_st* stream) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const Driver& driver_;
+  const CopyBack copy_back_;
   OwnedStream stream_;
 
   mutable Mutex mutex_;
   CondVar changed_;
   Arrays arrays_ ABSL_GUARDED_BY(mutex_);  // the last to be used is last
   std::unordered_map<std::uint64_t, Arrays::iterator> by_identity_ ABSL_GUARDED_BY(mutex_);
+  // Identities whose copies to the host are under way, known or not.
+  std::vector<std::uint64_t> written_back_ ABSL_GUARDED_BY(mutex_);
   std::vector<OwnedEvent> events_ ABSL_GUARDED_BY(mutex_);  // spare ones of freed arrays
   std::uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;         // of all arrays
   std::uint64_t idle_bytes_ ABSL_GUARDED_BY(mutex_) = 0;    // of unused ones

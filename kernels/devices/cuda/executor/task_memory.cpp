@@ -1,6 +1,7 @@
 #include "kernels/devices/cuda/executor/task_memory.h"
 
 #include <algorithm>
+#include <atomic>
 
 namespace hotplate {
 namespace {
@@ -9,6 +10,10 @@ Outcome TooLarge() { return Outcome::Invalid("the call's arrays together do not 
 
 bool MayStay(const hotplate_array& array) {
   return array.identity != 0 && array.bytes > 0 && array.actual_size == nullptr;
+}
+
+bool IsAbsent(const hotplate_array& array) {
+  return array.absent != nullptr && std::atomic_ref(*array.absent).load(std::memory_order_acquire) != 0;
 }
 
 }  // namespace
@@ -75,6 +80,8 @@ Outcome TaskMemory::PlaceInput(hotplate_array& array, ResidentArrays::Use use, b
   if (!MayStay(array)) return InBlock(array, input_pieces_, arena);
   // An input that is given twice is there by now.
   if (!use) use = device_.resident().Find(array.identity, array.bytes);
+  // One that made room in this moment has been written to the host.
+  if (!use && IsAbsent(array)) return Outcome::Failed("an input's only copy is not on this device any more");
   if (!use && keep) {
     DevicePointer memory = 0;
     made_.push_back(array.identity);
@@ -92,8 +99,9 @@ Outcome TaskMemory::PlaceInput(hotplate_array& array, ResidentArrays::Use use, b
 Outcome TaskMemory::PlaceOutput(hotplate_array& array, bool keep, Arena& arena) {
   if (!MayStay(array) || !keep) return InBlock(array, output_pieces_, arena);
   // The output becomes a resident array only when it is complete; until then nobody knows its identity.
+  std::uint32_t* const absent = array.absent != nullptr && device_.CanWriteBack() ? array.absent : nullptr;
   Output& output =
-      kept_outputs_.emplace_back(Output{array.identity, 0, static_cast<std::byte*>(array.data), array.bytes});
+      kept_outputs_.emplace_back(Output{array.identity, 0, static_cast<std::byte*>(array.data), array.bytes, absent});
   const std::uint64_t bytes = ResidentArrays::MemoryBytes(array.bytes);
   if (const Outcome o = device_.TryAllocate(bytes, lane_.stream(), output.memory); !o.ok()) return o;
   array.data = reinterpret_cast<std::byte*>(output.memory);
@@ -147,6 +155,7 @@ void TaskMemory::CutToSize() {
 Outcome TaskMemory::CopyOut(Staging& staging, const CudaContext& context) {
   CutToSize();
   for (const Output& output : kept_outputs_) {
+    if (output.absent != nullptr) continue;
     const Piece whole{output.host, 0, output.bytes};
     const Outcome o = staging.FromDevice(reinterpret_cast<std::byte*>(output.memory), {&whole, 1}, context);
     if (!o.ok()) return o;
@@ -154,12 +163,31 @@ Outcome TaskMemory::CopyOut(Staging& staging, const CudaContext& context) {
   return staging.FromDevice(reinterpret_cast<std::byte*>(block_), output_pieces_, context);
 }
 
+bool TaskMemory::CopiesOut() const {
+  return !output_pieces_.empty() || std::any_of(kept_outputs_.begin(), kept_outputs_.end(),
+                                                [](const Output& output) { return output.absent == nullptr; });
+}
+
+Outcome TaskMemory::Keep(const Output& output) {
+  ArrayHome home;
+  if (output.absent != nullptr) {
+    home = {output.host, output.absent};
+    // Before anybody can want its room, and clear it.
+    std::atomic_ref(*output.absent).store(1, std::memory_order_release);
+  }
+  const ResidentArrays::Use kept =
+      device_.Keep(output.identity, output.bytes, output.bytes, output.memory, lane_.stream(), home);
+  if (kept || output.absent == nullptr) return Outcome::Ok();  // without it the host's copy is all there is
+  std::atomic_ref(*output.absent).store(0, std::memory_order_release);
+  return Outcome::Failed("an output could not be kept on the device");
+}
+
 Outcome TaskMemory::Return(bool complete) {
   Outcome freed = Outcome::Ok();
   for (const Output& output : kept_outputs_) {
     if (output.memory == 0) continue;
     if (complete) {
-      device_.Keep(output.identity, output.bytes, output.bytes, output.memory, lane_.stream());
+      if (const Outcome o = Keep(output); !o.ok()) freed = o;
       continue;
     }
     const std::uint64_t bytes = ResidentArrays::MemoryBytes(output.bytes);

@@ -1,5 +1,6 @@
 // The device memory of one task. An array with an identity is used where it lies on the device already, or gets memory
-// of its own, which stays when the task is over. All else of the task lies one behind the other in a block, which goes.
+// of its own, which stays when the task is over; an output's bytes may then be here alone (abi.h: absent). All else of
+// the task lies one behind the other in a block, which goes.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,9 @@ class TaskMemory {
   // Copies arrays that are not on the device yet; `copied`: there were any. Returns when the host's memory has been
   // read.
   Outcome CopyIn(Staging& staging, const CudaContext& context, bool& copied);
+  // Copies outputs to the host, but for those that lie here alone from now on.
   Outcome CopyOut(Staging& staging, const CudaContext& context);
-  bool HasOutputs() const { return !output_pieces_.empty() || !kept_outputs_.empty(); }
+  bool CopiesOut() const;  // whether there are any
 
   // Frees the task's own memory in the lane's stream; the outputs of a complete task become resident. Other arrays that
   // the task used are held until this object ends: by then its work is done.
@@ -43,6 +45,7 @@ class TaskMemory {
     DevicePointer memory;
     std::byte* host;
     std::uint64_t bytes;
+    std::uint32_t* absent;  // null: it is copied to the host too
   };
 
   // With `keep`, arrays with an identity get memory of their own if they have none.
@@ -51,6 +54,8 @@ class TaskMemory {
   Outcome PlaceOutput(hotplate_array& array, bool keep, Arena& arena);
   // Where the array will lie in the block.
   Outcome InBlock(hotplate_array& array, std::vector<Piece>& pieces, Arena& arena);
+  // Makes a complete output resident.
+  Outcome Keep(const Output& output);
   // Cuts outputs whose size depends on the data to the size that the kernel has set.
   void CutToSize();
   // Restores the state before Place.

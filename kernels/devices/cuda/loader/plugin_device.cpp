@@ -292,6 +292,14 @@ class PluginDevice : public Device {
     if (device_ == nullptr) return false;
     return device_->table().upload(device_->get(), identity, total_bytes, offset, piece.data(), piece.size()) != 0;
   }
+  Outcome Fetch(std::uint64_t identity) override {
+    hotplate_outcome outcome{};
+    const SharedLock lock(mutex_);
+    if (device_ == nullptr) return Outcome::DeviceLost(Closed());
+    device_->table().fetch(device_->get(), identity, &outcome);
+    return Received(outcome);
+  }
+  // A closed device touches no memory of the host.
   void Forget(std::uint64_t identity) override {
     const SharedLock lock(mutex_);
     if (device_ != nullptr) device_->table().forget(device_->get(), identity);

@@ -45,7 +45,7 @@ bool Complete(const hotplate_cuda_table& table) {
          table.kernel_count <= kMostKernels && (table.kernel_count == 0 || table.kernels != nullptr) &&
          table.open_device != nullptr && table.close_device != nullptr && table.open_lane != nullptr &&
          table.close_lane != nullptr && table.plan != nullptr && table.use_library != nullptr &&
-         table.run_task != nullptr && table.upload != nullptr && table.forget != nullptr &&
+         table.run_task != nullptr && table.upload != nullptr && table.fetch != nullptr && table.forget != nullptr &&
          table.free_bytes != nullptr && table.sample != nullptr;
 }
 

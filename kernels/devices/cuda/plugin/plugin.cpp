@@ -113,6 +113,10 @@ int32_t Upload(hotplate_cuda_device* device, uint64_t identity, uint64_t total_b
   return sent.ok() && wanted ? 1 : 0;
 }
 
+void Fetch(hotplate_cuda_device* device, uint64_t identity, hotplate_outcome* outcome) {
+  *outcome = Guarded([&] { return FromC(device)->Fetch(identity); }).plain();
+}
+
 void Forget(hotplate_cuda_device* device, uint64_t identity) { FromC(device)->Forget(identity); }
 
 uint64_t FreeBytes(hotplate_cuda_device* device) { return FromC(device)->FreeBytes(); }
@@ -165,6 +169,7 @@ const hotplate_cuda_table& Table() {
       .use_library = UseLibrary,
       .run_task = RunTask,
       .upload = Upload,
+      .fetch = Fetch,
       .forget = Forget,
       .free_bytes = FreeBytes,
       .sample = Sample,

@@ -9,10 +9,11 @@
  *      lane.
  *   5. plan from any thread; run_task on the lane's thread, which returns when the task is over. Before a kernel's
  *      first task on the lane, if it needs one of CUDA's libraries: the loader finds and opens it, then use_library.
- *   6. upload and forget from any thread but a lane's: arrays with an identity (kernels/call/abi.h) may stay on the
- *      device before, between and after tasks. They are copies there: the host's memory keeps every array.
- *   7. close_lane for every lane (any thread, not while it runs), then close_device. After the loss of a device the
- *      loader does so too, and then tries open_device again.
+ *   6. upload, fetch and forget from any thread but a lane's: arrays with an identity (kernels/call/abi.h) may stay on
+ *      the device before, between and after tasks; outputs that allow it are copied to the host only by fetch, or when
+ *      their memory is needed.
+ *   7. close_lane for every lane (any thread, not while it runs), then close_device, which ends all access to the
+ *      arrays' memory on the host. After the loss of a device the loader does so too, and then tries open_device again.
  * Returned text belongs to the plug-in and lives as long as it does; text in structs is copied.
  * Functions may be called from several threads at once, except that one lane runs one task at a time. */
 #ifndef HOTPLATE_KERNELS_CUDA_PLUGIN_ABI_H_
@@ -25,7 +26,7 @@ extern "C" {
 #endif
 
 /* Raised with any change to this file or to kernels/call/abi.h. The first two fields of the table never move. */
-#define HOTPLATE_CUDA_ABI_VERSION 5
+#define HOTPLATE_CUDA_ABI_VERSION 6
 #define HOTPLATE_CUDA_ENTRY_POINT "hotplate_cuda_plugin"
 
 typedef struct hotplate_cuda_device hotplate_cuda_device;
@@ -105,7 +106,8 @@ typedef struct hotplate_cuda_table {
   /* Copies the inputs from host memory, runs, copies the outputs to host memory; waits for all of it. The call's
    * arrays are in host memory; its scratch pointer is ignored, and its scratch_bytes are those of plan. Arrays with an
    * identity stay on the device if possible: an input is then not copied again, nor is an output that becomes an input.
-   * If an output has an actual size, only that part is copied, and it does not stay. */
+   * An output with `absent` is then not copied to the host either. If an output has an actual size, only that part is
+   * copied, and it does not stay. device_to_host_ns is absent if nothing was copied. */
   void (*run_task)(hotplate_cuda_lane* lane, const char* kernel, const hotplate_call* call, hotplate_control* control,
                    hotplate_cuda_report* report);
 
@@ -114,7 +116,11 @@ typedef struct hotplate_cuda_table {
    * come, since there is no room or a task was faster. The bytes stay until they are forgotten or memory is needed. */
   int32_t (*upload)(hotplate_cuda_device* device, uint64_t identity, uint64_t total_bytes, uint64_t offset,
                     const void* data, uint64_t bytes);
-  /* The array will not be used again; it need not be on the device. Does not wait. */
+  /* Writes an array that lies on the device alone to its memory on the host (`data` of run_task), and waits for that.
+   * Copies nothing if the host has it already. */
+  void (*fetch)(hotplate_cuda_device* device, uint64_t identity, hotplate_outcome* outcome);
+  /* The array will not be used again; it need not be on the device. Waits only for a copy of it to the host that is
+   * under way; afterwards the device does not touch the array's memory on the host. */
   void (*forget)(hotplate_cuda_device* device, uint64_t identity);
 
   /* Bytes that tasks could get now: free memory, and that of unused arrays. Zero for a lost device. */

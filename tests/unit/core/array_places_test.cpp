@@ -1,0 +1,161 @@
+// Arrays whose only bytes are on a device: when they are copied to the host, and when they are not.
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "tests/unit/core/array_places_fixture.h"
+
+namespace hotplate::core::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST_F(ArrayPlacesTest, AChainIsFetchedAtTheFirstRead) {
+  StartWith(1);
+  Make("", "A0");
+  for (int i = 1; i < 10; ++i) Make(absl::StrCat("A", i - 1), absl::StrCat("A", i));
+  EXPECT_EQ(gpus_[0]->fetches, 0);
+  EXPECT_EQ(LocationOf("A9"), "gpu0");
+  EXPECT_EQ(store_->List(kAlice).front().location, "gpu0");
+  EXPECT_EQ(store_->bytes_held(), 10u * 12) << "the host keeps room for all of them";
+  EXPECT_EQ(Read("A9"), (std::vector<float>{1024, 2048, 3072}));
+  EXPECT_EQ(LocationOf("A9"), "host");
+  EXPECT_EQ(LocationOf("A8"), "gpu0");
+  EXPECT_EQ(Read("A9"), (std::vector<float>{1024, 2048, 3072}));
+  EXPECT_EQ(gpus_[0]->fetches, 1);
+}
+
+TEST_F(ArrayPlacesTest, WhatIsFreedUnreadIsNotFetched) {
+  StartWith(1);
+  gpus_[0]->held = true;
+  Make("", "A");
+  ASSERT_TRUE(store_->Free(kAlice, "A").ok());
+  EXPECT_EQ(store_->bytes_held(), 0u) << "its memory on the host is addresses without bytes";
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  gate_.Open();
+  EXPECT_TRUE(Eventually([&] { return gpus_[0]->forgotten == 1; }));
+  EXPECT_EQ(gpus_[0]->fetches, 0);
+}
+
+TEST_F(ArrayPlacesTest, AnotherDeviceHasItFetched) {
+  StartWith(2, /*cpu=*/true);
+  Make("", "A");
+  const auto on_gpu1 = Make("A", "B", "gpu1");
+  EXPECT_EQ(gpus_[0]->fetches, 1);
+  EXPECT_TRUE(on_gpu1->receipt->load) << "the copy is told with the job that wanted it";
+  EXPECT_EQ(LocationOf("B"), "gpu1");
+  EXPECT_FALSE(Make("B", "C", "gpu1")->receipt->load);
+  EXPECT_EQ(gpus_[1]->fetches, 0);
+  Make("B", "D", "cpu0");
+  EXPECT_EQ(gpus_[1]->fetches, 1);
+  EXPECT_EQ(LocationOf("D"), "host");
+  EXPECT_EQ(Read("D"), (std::vector<float>{4, 8, 12})) << "the CPU's copy of B";
+}
+
+TEST_F(ArrayPlacesTest, WhatMadeRoomIsReadOnTheHost) {
+  StartWith(1);
+  Make("", "A");
+  gpus_[0]->Evict(store_->Open(kAlice, "A")->buffer->identity());
+  EXPECT_EQ(LocationOf("A"), "host");
+  Make("A", "B");
+  EXPECT_EQ(gpus_[0]->fetches, 0);
+  EXPECT_EQ(Read("A"), (std::vector<float>{2, 4, 6}));
+  EXPECT_EQ(Read("B"), (std::vector<float>{4, 8, 12}));
+}
+
+TEST_F(ArrayPlacesTest, TwoReadersMakeOneCopy) {
+  StartWith(1);
+  Make("", "A");
+  gpus_[0]->held = true;
+  const auto buffer = store_->Open(kAlice, "A")->buffer;
+  std::promise<absl::Status> first, second;
+  store_->Fetch(buffer, [&](const absl::Status& status) { first.set_value(status); });
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  store_->Fetch(buffer, [&](const absl::Status& status) { second.set_value(status); });
+  gate_.Open();
+  EXPECT_TRUE(first.get_future().get().ok());
+  EXPECT_TRUE(second.get_future().get().ok());
+  EXPECT_EQ(gpus_[0]->fetches, 1);
+  EXPECT_EQ(ToFloats(*buffer), (std::vector<float>{2, 4, 6}));
+}
+
+// Tiny jobs run on the thread that submits them, which must not wait for a device.
+TEST_F(ArrayPlacesTest, TheThreadThatSubmitsFetchesNothing) {
+  std::atomic<std::thread::id> ran{};
+  bodies_["copy"] = [&](const Task& task, TaskControl& control) {
+    ran = std::this_thread::get_id();
+    return CopyBody(task, control);
+  };
+  StartWith(1, /*cpu=*/true);
+  for (const char* name : {"A", "B", "C"}) {
+    Make("", name);
+    EXPECT_TRUE(Eventually([&] {
+      Make("", "", "cpu0");
+      return ran.load() == std::this_thread::get_id();
+    })) << "tiny jobs do run there, once the device is warm and idle";
+    Make(name, "", "cpu0");
+    EXPECT_NE(ran.load(), std::this_thread::get_id()) << name;
+  }
+}
+
+// Or the device's thread would wait for itself.
+TEST_F(ArrayPlacesTest, TheFetchMayBeTheLastToHoldTheArray) {
+  StartWith(1);
+  Make("", "A");
+  gpus_[0]->held = true;
+  std::promise<absl::Status> fetched;
+  store_->Fetch(store_->Open(kAlice, "A")->buffer, [&](const absl::Status& status) { fetched.set_value(status); });
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  ASSERT_TRUE(store_->Free(kAlice, "A").ok());
+  gate_.Open();
+  EXPECT_TRUE(fetched.get_future().get().ok());
+  EXPECT_TRUE(Eventually([&] { return gpus_[0]->forgotten == 1; }));
+}
+
+// The memory of the host is there for as long as a device may write to it (AddressSanitizer sees it if not).
+TEST_F(ArrayPlacesTest, TheOutputOfAFailedJobIsForgottenFirst) {
+  StartWith(1);
+  Make("", "A");
+  ASSERT_TRUE(store_->Free(kAlice, "A").ok());
+  JobRequest request = Making("", "B");
+  request.outputs[0].lease = std::chrono::hours(1);
+  Submit(request, ++tag_);
+  ASSERT_EQ(recorder_->AwaitEnd(tag_)->state, JobState::kCompleted);
+  engine_->EndSession(kAlice.session);
+  EXPECT_TRUE(Eventually([&] { return gpus_[0]->forgotten == 1; })) << "B has a lease";
+  clock_.Advance(std::chrono::hours(2));
+  store_->Expire();
+  EXPECT_TRUE(Eventually([&] { return gpus_[0]->forgotten == 2; }));
+  EXPECT_EQ(gpus_[0]->fetches, 0);
+}
+
+TEST_F(ArrayPlacesTest, AtTheEndWhoeverWaitsIsTold) {
+  StartWith(1);
+  for (const char* name : {"A", "B", "C"}) Make("", name);
+  gpus_[0]->held = true;
+  const auto a = store_->Open(kAlice, "A")->buffer, b = store_->Open(kAlice, "B")->buffer;
+  const auto c = store_->Open(kAlice, "C")->buffer;
+  std::promise<absl::Status> of_a, of_b;
+  store_->Fetch(a, [&](const absl::Status& status) { of_a.set_value(status); });
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  store_->Fetch(b, [&](const absl::Status& status) { of_b.set_value(status); });
+  clock_.Advance(std::chrono::minutes(2));
+  std::thread ending([&] { engine_.reset(); });
+  std::atomic<bool> closed{false};
+  EXPECT_TRUE(Eventually([&] {
+    store_->Fetch(c, [&](const absl::Status& status) { closed = closed || absl::IsUnavailable(status); });
+    return closed.load();
+  }));
+  gate_.Open();
+  ending.join();
+  gpus_.clear();
+  EXPECT_TRUE(of_a.get_future().get().ok()) << "a copy under way goes on to its end";
+  std::future<absl::Status> second = of_b.get_future();
+  ASSERT_EQ(second.wait_for(kPatience), std::future_status::ready);
+  EXPECT_EQ(second.get().code(), absl::StatusCode::kUnavailable);
+  EXPECT_TRUE(b->absent());
+  EXPECT_THAT(Text(store_->Fetch(b)), HasSubstr("array B: "));
+}
+
+}  // namespace
+}  // namespace hotplate::core::testing
