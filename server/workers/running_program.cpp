@@ -52,7 +52,10 @@ void RunningProgram::Kill() const {
 
 absl::StatusOr<ProgramEnd> RunningProgram::End() const {
   KeeperNews news;
-  if (recv(control.get(), &news, sizeof(news), 0) != sizeof(news)) {
+  ssize_t got = recv(control.get(), &news, sizeof(news), 0);
+  // Said first, and once, where the keeper had an order to read when it was done; its news is behind that.
+  if (got < 0 && errno == ECONNRESET) got = recv(control.get(), &news, sizeof(news), 0);
+  if (got != sizeof(news)) {
     return absl::InternalError("the process that kept the program is gone: how the program ended is not known");
   }
   ProgramEnd end;

@@ -93,7 +93,7 @@ def test_arrays_of_the_daemon_are_taken_and_left(gpu):
     np.testing.assert_array_equal(gpu.vector_add(kept["twice"], a), 3 * np.arange(100_000.0))
     identity = kept["twice"].id
     del kept
-    wait_until(lambda: identity not in {one.id for one in gpu.arrays()}, "the last reference freed it")
+    wait_until(lambda: identity not in {one.id for one in gpu.arrays}, "the last reference freed it")
 
 
 def test_an_argument_that_is_changed_is_told(gpu):

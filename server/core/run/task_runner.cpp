@@ -148,27 +148,38 @@ RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNe
 }
 
 RunResult TaskRunner::RunOutside(Job& job) {
-  RunResult gathered;
-  gathered.error = Gather(job, gathered);
-  if (!gathered.error.ok()) {
-    gathered.kind = absl::IsCancelled(gathered.error) ? RunResult::Kind::kCancelled : RunResult::Kind::kFailed;
-    inputs_.clear();
-    return gathered;
-  }
-  std::vector<OutsideInput> inputs;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    inputs.push_back({job.bound.call.inputs[i], inputs_[i]->bytes(), inputs_[i]->identity()});
-  }
-  RunResult result = job.work->Run(
-      device_, inputs, [this](std::size_t bytes) { return arrays_.AllocateArray(bytes); }, job.control);
-  result.load = gathered.load;
-  for (const JobOutputValue& output : result.outputs) {
-    BoundOutput& bound = job.bound.outputs.emplace_back();
-    bound.bytes = output.data->size();
-    bound.keep = job.work->Keeps(output.name);
+  RunResult result;
+  result.error = Gather(job, result);
+  if (result.error.ok()) result.error = BringToHost(job);
+  if (result.error.ok()) {
+    const std::optional<nanoseconds> load = result.load;
+    std::vector<OutsideInput> inputs;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      inputs.push_back({job.bound.call.inputs[i], inputs_[i]->bytes(), inputs_[i]->identity()});
+    }
+    result = job.work->Run(
+        device_, inputs, [this](std::size_t bytes) { return arrays_.AllocateArray(bytes); }, job.control);
+    result.load = load;
+    for (const JobOutputValue& output : result.outputs) {
+      BoundOutput& bound = job.bound.outputs.emplace_back();
+      bound.bytes = output.data->size();
+      bound.keep = job.work->Keeps(output.name);
+    }
+  } else {
+    result.kind = absl::IsCancelled(result.error) ? RunResult::Kind::kCancelled : RunResult::Kind::kFailed;
   }
   inputs_.clear();
   return result;
+}
+
+absl::Status TaskRunner::BringToHost(const Job& job) {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    if (!inputs_[i]->absent()) continue;
+    if (absl::Status status = arrays_.Fetch(inputs_[i]); !status.ok()) {
+      return Named(job.bound.call.spec->inputs()[i].name, status);
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status TaskRunner::WriteFiles(Job& job, std::vector<JobOutputValue>& outputs) {

@@ -27,6 +27,8 @@ class TaskRunner {
  private:
   // CANCELLED where the job is to be cancelled while a file is read.
   absl::Status Gather(Job& job, RunResult& result);
+  // Inputs that lie on a device alone, for work that cannot reach them there.
+  absl::Status BringToHost(const Job& job);
   void Describe(const Job& job);
   // Writes the outputs that go to files, all of them before the first takes its place. CANCELLED as for Gather.
   absl::Status WriteFiles(Job& job, std::vector<JobOutputValue>& outputs);
