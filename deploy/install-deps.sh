@@ -22,7 +22,7 @@ tests=(
   libboost-context-dev                                                           # the stacks of emulated CUDA threads
   python3-scipy                                                                  # the independent side of the tests
   python3-tqdm python3-grpcio python3-protobuf mypy                              # beside the Python package in its tests
-  pybind11-dev python3-dev python3-venv python3-pytest python3-hypothesis python3-cloudpickle  # the Python package and its tests
+  pybind11-dev python3-dev python3-venv python3-pytest python3-hypothesis python3-cloudpickle python3-joblib  # the Python package and its tests
 )
 with_tests=no start_services=yes
 for argument in "$@"; do

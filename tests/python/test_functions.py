@@ -401,3 +401,17 @@ def test_waiting_is_by_the_standard_library(gpu):
     futures = [gpu.submit(time.sleep, 0) for _ in range(4)]
     done, rest = concurrent.futures.wait(futures, PATIENCE)
     assert len(done) == 4 and not rest
+
+
+def test_joblib(gpu):
+    joblib = pytest.importorskip("joblib", reason="no joblib (deploy/install-deps.sh --tests installs it)")
+    hp.register_joblib(gpu)
+
+    def scaled(x, factor):
+        return factor * x.sum(), __import__("os").getpid()
+    with joblib.parallel_backend("hotplate"):
+        came = joblib.Parallel(n_jobs=-1)(joblib.delayed(scaled)(np.ones(2000), i) for i in range(20))
+        assert [total for total, _ in came] == [2000 * i for i in range(20)]
+        assert os.getpid() not in {pid for _, pid in came}
+        with pytest.raises(ZeroDivisionError):
+            joblib.Parallel(n_jobs=2)(joblib.delayed(divmod)(1, i) for i in (1, 0))

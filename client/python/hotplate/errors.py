@@ -12,10 +12,6 @@ Example:
 
 from __future__ import annotations
 
-import builtins
-import io
-import pickle
-import sys
 from typing import Any, Mapping, Optional, Sequence
 
 from .flags import in_python
@@ -246,41 +242,6 @@ class RemoteError(JobFailed):
         return f"{super().__str__()}\n{self.traceback}".rstrip()
 
 
-class _Exceptions(pickle.Unpickler):
-    """Rebuilds exceptions of classes that this process has imported already, and nothing else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        found: Any = sys.modules.get(module)
-        for part in name.split("."):
-            found = getattr(found, part, None)
-        if isinstance(found, type) and issubclass(found, BaseException):
-            return found
-        raise pickle.UnpicklingError(f"{module}.{name} is no exception that is known here")
-
-
-def _raised(error: RemoteError, exception: Mapping[str, Any]) -> BaseException:
-    """What a function raised, from what its worker told of it."""
-    error.type, error.traceback = exception["type"], exception["traceback"]
-    module, _, name = error.type.rpartition(".")
-    itself: Optional[BaseException] = None
-    try:
-        loaded = _Exceptions(io.BytesIO(exception["pickle"])).load()
-        if isinstance(loaded, BaseException):
-            itself = loaded
-    except Exception:
-        kind = getattr(builtins, name, None) if module == "builtins" else None
-        if isinstance(kind, type) and issubclass(kind, BaseException):
-            try:
-                itself = kind(exception["message"])
-            except Exception:
-                pass
-    # A worker cannot end this process, nor seem to be its Ctrl-C.
-    if itself is None or not isinstance(itself, Exception):
-        return error
-    itself.__cause__ = error
-    return itself
-
-
 _OF_CODE = {
     "INVALID_ARGUMENT": InvalidCall,
     "OUT_OF_RANGE": InvalidCall,
@@ -343,5 +304,11 @@ def from_status(code: str, message: str, violations: Sequence[tuple[str, str]], 
         receipt = (end.get("result") or {}).get("receipt")
         error.receipt = Receipt.of(receipt) if receipt else None
     if exception and isinstance(error, RemoteError):
-        return _raised(error, exception)
+        from .exceptions import rebuilt
+
+        error.type, error.traceback = exception["type"], exception["traceback"]
+        itself = rebuilt(error.type, exception["message"], exception["pickle"])
+        if itself is not None:
+            itself.__cause__ = error
+            return itself
     return error

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
-from joblib import parallel  # type: ignore[import-not-found,import-untyped]
-
 from .executor import Executor
+from .functions import Function
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -18,7 +18,7 @@ def register_joblib(client: Client, name: str = "hotplate") -> None:
     """Makes the daemon of `client` a back-end of joblib.
 
     Args:
-        client: whose workers run the calls; n_jobs=-1 means as many as the daemon's device has lanes.
+        client: whose workers run the calls; n_jobs=-1 means as many as the daemon's devices have lanes.
         name: for joblib.parallel_config.
 
     Raises:
@@ -29,18 +29,25 @@ def register_joblib(client: Client, name: str = "hotplate") -> None:
         >>> with joblib.parallel_config("hotplate"):
         ...     search.fit(X, y)
     """
-    parallel.register_parallel_backend(name, lambda **options: HotplateBackend(client=client, **options))
+    import joblib.parallel  # type: ignore[import-not-found,import-untyped,unused-ignore]
+
+    class Backend(_Backend, joblib.parallel.ParallelBackendBase):  # type: ignore[misc,unused-ignore]
+        pass
+
+    joblib.parallel.register_parallel_backend(name, lambda **options: Backend(client, **options))
 
 
-class HotplateBackend(parallel.ParallelBackendBase):  # type: ignore[misc]
-    """A joblib.parallel.ParallelBackendBase on a daemon."""
+class _Backend:
+    """What joblib.parallel.ParallelBackendBase asks of a back-end."""
 
     supports_retrieve_callback = True
     default_n_jobs = -1
+    parallel: Any
 
     def __init__(self, client: Client, **options: Any) -> None:
         super().__init__(**options)
         self._client = client
+        self._call = Function(client, operator.methodcaller("__call__"), returns="object")
         self._executor: Optional[Executor] = None
 
     def effective_n_jobs(self, n_jobs: Optional[int]) -> int:
@@ -55,25 +62,27 @@ class HotplateBackend(parallel.ParallelBackendBase):  # type: ignore[misc]
     def configure(self, n_jobs: int = 1, parallel: Any = None, **options: Any) -> int:
         """Begins a Parallel."""
         n_jobs = self.effective_n_jobs(n_jobs)
-        self._executor = Executor(self._client, max_in_flight=max(2 * n_jobs, 2))
+        self._executor = Executor(self._client, max_in_flight=2 * n_jobs)
         self.parallel = parallel
         return n_jobs
 
     def terminate(self) -> None:
         """Ends a Parallel."""
         if self._executor is not None:
-            self._executor.shutdown()
+            self._executor.shutdown(wait=False)
             self._executor = None
 
     def submit(self, func: Callable[[], Any], callback: Optional[Callable[[Any], None]] = None) -> Future[Any]:
         """Schedules a batch of calls."""
         assert self._executor is not None
-        future = self._executor.submit(func)
+        # The batch is an argument: its arrays travel as arrays, and the function is the same for all.
+        future = self._executor.submit(self._call, func)
+        future.get = future.result  # type: ignore[attr-defined]  # what joblib asks before version 1.3
         if callback is not None:
             future.add_done_callback(callback)
         return future
 
-    apply_async = submit
+    apply_async = submit  # its name before joblib 1.4
 
     def retrieve_result_callback(self, out: Any) -> Any:
         """The result of a batch that has ended."""

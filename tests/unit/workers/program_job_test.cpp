@@ -44,7 +44,7 @@ class ProgramJobTest : public testing::Test {
                     .environment = {"PATH=/usr/bin:/bin", "OMP_NUM_THREADS=1"},
                     .folder = "/"};
     streams_ = std::make_shared<ProgramStreams>(has_client);
-    return std::make_unique<ProgramJob>(*supervisor_, ProgramJob::Kind::kExec, std::move(program), streams_);
+    return std::make_unique<ProgramJob>(*supervisor_, nullptr, ProgramJob::Kind::kExec, std::move(program), streams_);
   }
 
   std::string Kept() const {
@@ -73,7 +73,7 @@ class ProgramJobTest : public testing::Test {
       AwaitOutput(output);
       control_.RequestCancel();
     });
-    RunResult end = job.Run(Cpu(), control_);
+    RunResult end = job.Run(Cpu(), {}, {}, control_);
     client.join();
     return end;
   }
@@ -85,7 +85,7 @@ class ProgramJobTest : public testing::Test {
 
 TEST_F(ProgramJobTest, ItsEndAndItsOutputAreTold) {
   const RunResult end =
-      Job("echo out; echo err >&2; echo $OMP_NUM_THREADS $MKL_NUM_THREADS", false)->Run(Cpu(), control_);
+      Job("echo out; echo err >&2; echo $OMP_NUM_THREADS $MKL_NUM_THREADS", false)->Run(Cpu(), {}, {}, control_);
   EXPECT_EQ(end.kind, RunResult::Kind::kCompleted);
   EXPECT_EQ(end.process->exit_code, 0);
   EXPECT_THAT(Kept(), HasSubstr("out\n"));
@@ -95,7 +95,7 @@ TEST_F(ProgramJobTest, ItsEndAndItsOutputAreTold) {
 }
 
 TEST_F(ProgramJobTest, AnExitCodeIsAFailure) {
-  const RunResult end = Job("exit 3", false)->Run(Cpu(), control_);
+  const RunResult end = Job("exit 3", false)->Run(Cpu(), {}, {}, control_);
   EXPECT_EQ(end.kind, RunResult::Kind::kFailed);
   EXPECT_EQ(end.error.message(), "try.sh ended with exit code 3");
   EXPECT_EQ(end.process->exit_code, 3);
@@ -103,7 +103,7 @@ TEST_F(ProgramJobTest, AnExitCodeIsAFailure) {
 }
 
 TEST_F(ProgramJobTest, SoIsASignal) {
-  const RunResult end = Job("kill -SEGV $$", false)->Run(Cpu(), control_);
+  const RunResult end = Job("kill -SEGV $$", false)->Run(Cpu(), {}, {}, control_);
   EXPECT_EQ(end.error.message(), "try.sh was ended by SIGSEGV");
   EXPECT_EQ(end.process->signal, SIGSEGV);
 }
@@ -117,7 +117,7 @@ TEST_F(ProgramJobTest, InputAndSignalsReachIt) {
     AwaitOutput("interrupted");
     streams_->CloseInput();
   });
-  const RunResult end = job->Run(Cpu(), control_);
+  const RunResult end = job->Run(Cpu(), {}, {}, control_);
   client.join();
   EXPECT_EQ(Kept(), "got this\ninterrupted\nend\n");
   EXPECT_EQ(end.kind, RunResult::Kind::kCompleted);
@@ -133,7 +133,7 @@ TEST_F(ProgramJobTest, InputThatIsNotReadIsThrownAway) {
     });
     control_.RequestCancel();
   });
-  const RunResult end = job->Run(Cpu(), control_);
+  const RunResult end = job->Run(Cpu(), {}, {}, control_);
   client.join();
   EXPECT_EQ(end.kind, RunResult::Kind::kCancelled);
   EXPECT_TRUE(streams_->HasRoomForInput());
@@ -148,7 +148,7 @@ TEST_F(ProgramJobTest, AProcessOfSomebodyElseDoesNotHoldItsEndUp) {
     held = open(("/proc/" + Kept().substr(0, Kept().find('\n')) + "/fd/1").c_str(), O_WRONLY);
     streams_->AddInput("go\n");
   });
-  const RunResult end = job->Run(Cpu(), control_);
+  const RunResult end = job->Run(Cpu(), {}, {}, control_);
   client.join();
   EXPECT_EQ(end.kind, RunResult::Kind::kCompleted);
   EXPECT_THAT(Kept(), HasSubstr("said\n"));
@@ -172,7 +172,7 @@ TEST_F(ProgramJobTest, MuchInputComesBackWhole) {
     streams_->CloseInput();
     Await([&] { return take() && back.size() >= sent.size(); });
   });
-  const RunResult end = job->Run(Cpu(), control_);
+  const RunResult end = job->Run(Cpu(), {}, {}, control_);
   client.join();
   EXPECT_EQ(end.kind, RunResult::Kind::kCompleted);
   EXPECT_EQ(back, sent);
@@ -198,7 +198,7 @@ TEST_F(ProgramJobTest, AProgramThatPrintsWithoutEndWaitsForItsClient) {
     Await([&] { return !streams_->HasRoomForOutput(); });
     control_.RequestCancel();
   });
-  const RunResult end = job->Run(Cpu(), control_);
+  const RunResult end = job->Run(Cpu(), {}, {}, control_);
   client.join();
   EXPECT_EQ(end.kind, RunResult::Kind::kCancelled);
   std::size_t bytes = 0;
