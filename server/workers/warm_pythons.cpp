@@ -43,7 +43,8 @@ std::string LastLine(std::string_view text) {
 struct WarmPythons::Zygote {
   RunningProgram running;
   Descriptor channel;
-  std::string said;  // on its standard streams: why it ended
+  std::string said;    // on its standard streams: why it ended
+  std::string trying;  // the module that it is about to import
   std::string version;
   std::vector<std::string> imported;  // NAME VERSION
 };
@@ -53,9 +54,10 @@ struct WarmPythons::Environment {
   std::vector<std::string> modules = FirstModules();
   std::map<std::string, std::string> left_out;
   std::unique_ptr<Zygote> serving, next;
-  bool wanted = false;  // a next one is to be started, when there is none
-  int failures = 0;     // in a row
-  std::string why;      // the last of them
+  bool wanted = false;   // a next one is to be started, when there is none
+  bool had_one = false;  // that was ready
+  int failures = 0;      // in a row
+  std::string why;       // the last of them
   std::uint64_t scripts = 0;
   Steady::time_point last_used = Steady::now();
 };
@@ -105,20 +107,23 @@ absl::StatusOr<std::optional<RunningProgram>> WarmPythons::Fork(const WarmKey& k
   if (!why_cold.empty()) return std::nullopt;
   absl::StatusOr<ProgramStart> start = ProgramStart::Of(program);
   if (!start.ok()) return start.status();
+  pid_t asked = 0;
   {
     MutexLock lock(mutex_);
     Environment& environment = EnvironmentFor(key.text, program);
     Zygote* const zygote = environment.serving.get();
-    if (environment.failures >= kMostFailures) {
+    if (zygote == nullptr && environment.failures >= kMostFailures) {
       why_cold = "no warm Python: " + environment.why;
     } else if (zygote == nullptr) {
-      why_cold = environment.next ? "its warm Python is starting" : "the first in its environment";
+      why_cold = environment.next      ? "its warm Python is starting"
+                 : environment.had_one ? "its warm Python had ended"
+                                       : "the first in its environment";
       environment.wanted = environment.wanted || !environment.next;
       Wake();
     } else if (!SendDescriptors(zygote->channel.get(), start->numbers(), MSG_DONTWAIT)) {
-      why_cold = "its warm Python is busy";
+      why_cold = errno == EAGAIN ? "its warm Python is busy" : "its warm Python had ended";
     } else {
-      ++environment.scripts;
+      asked = zygote->running.pid;
     }
   }
   if (!why_cold.empty()) return std::nullopt;
@@ -129,11 +134,17 @@ absl::StatusOr<std::optional<RunningProgram>> WarmPythons::Fork(const WarmKey& k
   }
   if (!news.ok()) return news.status();
   if (news->kind == KeeperNews::Kind::kStale) {
-    Stale(key.text);
+    Stale(key.text, asked);
     why_cold = "packages were installed or removed";
     return std::nullopt;
   }
+  if (news->kind == KeeperNews::Kind::kOnlyAnew) {
+    why_cold = start->running.NextText();
+    return std::nullopt;
+  }
   if (news->kind == KeeperNews::Kind::kNotStarted) return NotStarted(program, *news);
+  MutexLock lock(mutex_);
+  if (const auto found = environments_.find(key.text); found != environments_.end()) ++found->second.scripts;
   return std::move(start->running);
 }
 
@@ -157,11 +168,12 @@ WarmPythons::Environment& WarmPythons::EnvironmentFor(const std::string& key, co
   return found->second;
 }
 
-void WarmPythons::Stale(const std::string& key) {
+void WarmPythons::Stale(const std::string& key, pid_t zygote) {
   {
     MutexLock lock(mutex_);
     const auto found = environments_.find(key);
-    if (found == environments_.end()) return;
+    if (found == environments_.end() || !found->second.serving) return;
+    if (found->second.serving->running.pid != zygote) return;  // another script has said so before
     Retire(found->second.serving);
     found->second.wanted = true;
     found->second.left_out.clear();
@@ -217,7 +229,8 @@ void WarmPythons::Serve() {
       MutexLock lock(mutex_);
       if (stopping_) break;
       for (auto& [key, environment] : environments_) {
-        if (!environment.next && std::exchange(environment.wanted, false)) wanted.push_back(key);
+        if (environment.next || !std::exchange(environment.wanted, false)) continue;
+        if (environment.failures < kMostFailures) wanted.push_back(key);
       }
     }
     for (const std::string& key : wanted) Begin(key);
@@ -316,6 +329,7 @@ void WarmPythons::Hear(const std::string& key, Zygote& zygote) {
   for (ssize_t got = 1; got > 0;) {
     got = recv(zygote.channel.get(), message.data(), message.size(), MSG_DONTWAIT);
     if (got > 0) Obey(std::string(message.data(), static_cast<std::size_t>(got)), environment, zygote);
+    if (got == 0) zygote.channel.Close();
   }
   pollfd ended{zygote.running.control.get(), POLLIN, 0};
   if (poll(&ended, 1, 0) > 0) Ended(environment, zygote);
@@ -327,11 +341,16 @@ void WarmPythons::Obey(const std::string& message, Environment& environment, Zyg
     zygote.version = words[1];
     environment.failures = 0;
     environment.why.clear();
+    environment.had_one = true;
     Retire(environment.serving);
     environment.serving = std::move(environment.next);
+  } else if (words[0] == "trying" && words.size() == 2) {
+    zygote.trying = words[1];
   } else if (words[0] == "import" && words.size() == 3) {
+    zygote.trying.clear();
     zygote.imported.push_back(absl::StrCat(words[1], " ", words[2]));
   } else if (words[0] == "left_out" && words.size() == 3) {
+    zygote.trying.clear();
     environment.left_out[words[1]] = words[2];
   } else if (words[0] == "wants") {
     for (std::size_t i = 1; i < words.size() && environment.modules.size() < kMostModules; ++i) {
@@ -349,8 +368,9 @@ void WarmPythons::Ended(Environment& environment, const Zygote& zygote) {
     environment.serving.reset();  // the next script has another one started
     return;
   }
+  if (!zygote.trying.empty()) environment.left_out[zygote.trying] = "Python ended as it imported it";
   const absl::StatusOr<ProgramEnd> end = zygote.running.End();
-  if (end.ok() && end->use.exit_code == kEndedForModule && !environment.left_out.empty()) {
+  if (!zygote.trying.empty() || (end.ok() && end->use.exit_code == kEndedForModule && !environment.left_out.empty())) {
     environment.wanted = true;  // without that module
   } else {
     ++environment.failures;

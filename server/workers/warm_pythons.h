@@ -81,7 +81,7 @@ class WarmPythons {
   absl::StatusOr<std::optional<RunningProgram>> Fork(const WarmKey& key, const Program& program,
                                                      const std::function<bool()>& give_up, std::string& why_cold);
   Environment& EnvironmentFor(const std::string& key, const Program& program) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Stale(const std::string& key);
+  void Stale(const std::string& key, pid_t zygote);
 
   // The thread that starts, hears and ends them.
   void Serve();

@@ -44,7 +44,7 @@ class ProgramJobTest : public testing::Test {
                     .environment = {"PATH=/usr/bin:/bin", "OMP_NUM_THREADS=1"},
                     .folder = "/"};
     streams_ = std::make_shared<ProgramStreams>(has_client);
-    return std::make_unique<ProgramJob>(*supervisor_, ProgramJob::Kind::kExec, std::move(program), streams_);
+    return std::make_unique<ProgramJob>(*supervisor_, nullptr, ProgramJob::Kind::kExec, std::move(program), streams_);
   }
 
   std::string Kept() const {
