@@ -16,6 +16,10 @@ class ProgramsService final : public ParsedService<v1::Programs> {
                                    v1::SubmitProgramResponse* response) override;
   grpc::ServerUnaryReactor* Output(grpc::CallbackServerContext* call, const v1::ProgramOutputRequest* request,
                                    v1::ProgramOutputResponse* response) override;
+  grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* call, const v1::ListWorkersRequest* request,
+                                        v1::ListWorkersResponse* response) override;
+  grpc::ServerUnaryReactor* RestartWorkers(grpc::CallbackServerContext* call, const v1::RestartWorkersRequest* request,
+                                           v1::RestartWorkersResponse* response) override;
 };
 
 }  // namespace hotplate::server

@@ -46,7 +46,7 @@ struct WarmPythons::Zygote {
   std::string said;    // on its standard streams: why it ended
   std::string trying;  // the module that it is about to import
   std::string version;
-  std::vector<std::string> imported;  // NAME VERSION
+  std::vector<std::pair<std::string, std::string>> imported;  // with their versions
 };
 
 struct WarmPythons::Environment {
@@ -66,11 +66,15 @@ absl::StatusOr<WarmPythons::Files> WarmPythons::FilesOfThisProgram() {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  const Files files{folder / "hotplate-keeper", folder.parent_path() / "share/hotplate/hotplate_worker.py"};
-  for (const std::string& file : {files.keeper, files.worker}) {
-    if (!fs::exists(file, error)) return absl::NotFoundError(absl::StrCat(Quoted(file), " is missing"));
-  }
-  return files;
+  const std::string keeper = folder / "hotplate-keeper";
+  // From bin; and in a bundle from libexec/hotplate, where the loader is that runs this program.
+  const std::vector<std::string> workers = {folder.parent_path() / "share/hotplate/hotplate_worker.py",
+                                            folder.parent_path().parent_path() / "share/hotplate/hotplate_worker.py"};
+  const auto worker = std::find_if(workers.begin(), workers.end(),
+                                   [&error](const std::string& file) { return fs::exists(file, error); });
+  if (!fs::exists(keeper, error)) return absl::NotFoundError(absl::StrCat(Quoted(keeper), " is missing"));
+  if (worker == workers.end()) return absl::NotFoundError(absl::StrCat(Quoted(workers[0]), " is missing"));
+  return Files{keeper, *worker};
 }
 
 WarmPythons::WarmPythons(Supervisor& supervisor, Files files)
@@ -211,7 +215,10 @@ std::vector<WarmPythons::Row> WarmPythons::Rows() const {
     row.left_out = environment.left_out;
     row.scripts = environment.scripts;
     const Zygote* const shown = environment.serving ? environment.serving.get() : environment.next.get();
-    row.state = environment.serving ? "warm" : environment.failures >= kMostFailures ? "failed" : "starting";
+    row.state = environment.serving                      ? State::kWarm
+                : environment.next || environment.wanted ? State::kStarting
+                : environment.failures >= kMostFailures  ? State::kFailed
+                                                         : State::kEnded;
     row.why = environment.why;
     if (shown == nullptr) continue;
     row.pid = shown->running.pid;
@@ -348,7 +355,7 @@ void WarmPythons::Obey(const std::string& message, Environment& environment, Zyg
     zygote.trying = words[1];
   } else if (words[0] == "import" && words.size() == 3) {
     zygote.trying.clear();
-    zygote.imported.push_back(absl::StrCat(words[1], " ", words[2]));
+    zygote.imported.emplace_back(words[1], words[2]);
   } else if (words[0] == "left_out" && words.size() == 3) {
     zygote.trying.clear();
     environment.left_out[words[1]] = words[2];

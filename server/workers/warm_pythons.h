@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -60,14 +61,15 @@ class WarmPythons {
   absl::StatusOr<Started> Start(const Program& program, const std::function<bool()>& give_up);
 
   // For people.
+  enum class State { kStarting, kWarm, kEnded, kFailed };  // ended: until the next script
   struct Row {
     std::string interpreter, version;
-    std::string state;  // "warm", "starting", "failed"
-    std::string why;    // it failed
+    State state = State::kStarting;
+    std::string why;  // it failed
     pid_t pid = 0;
-    std::vector<std::string> modules;             // imported, each with its version
-    std::map<std::string, std::string> left_out;  // a module, and why it is not kept imported
-    std::uint64_t scripts = 0;                    // forked so far
+    std::vector<std::pair<std::string, std::string>> modules;  // imported, each with its version
+    std::map<std::string, std::string> left_out;               // a module, and why it is not kept imported
+    std::uint64_t scripts = 0;                                 // forked so far
   };
   std::vector<Row> Rows() const;
   // Ends those of all environments, as soon as no script of theirs runs, and forgets their failures and what they had
