@@ -119,9 +119,10 @@ absl::StatusOr<std::optional<RunningProgram>> WarmPythons::Fork(const WarmKey& k
     if (zygote == nullptr && environment.failures >= kMostFailures) {
       why_cold = "no warm Python: " + environment.why;
     } else if (zygote == nullptr) {
-      why_cold = environment.next      ? "its warm Python is starting"
-                 : environment.had_one ? "its warm Python had ended"
-                                       : "the first in its environment";
+      why_cold = environment.next           ? "its warm Python is starting"
+                 : environment.failures > 0 ? "its warm Python did not start: " + environment.why
+                 : environment.had_one      ? "its warm Python had ended"
+                                            : "the first in its environment";
       environment.wanted = environment.wanted || !environment.next;
       Wake();
     } else if (!SendDescriptors(zygote->channel.get(), start->numbers(), MSG_DONTWAIT)) {
@@ -286,7 +287,7 @@ void WarmPythons::Begin(const std::string& key) {
   auto zygote = std::make_unique<Zygote>();
   int ends[2];
   absl::StatusOr<RunningProgram> running = absl::ResourceExhaustedError("no socket for a warm Python");
-  program.arguments = {program.file, files_.worker, "3", files_.keeper};
+  program.arguments = {program.file, files_.worker, "3", files_.keeper, program.file};
   program.arguments.insert(program.arguments.end(), modules.begin(), modules.end());
   program.folder = "/";
   program.memory_bytes = 0;

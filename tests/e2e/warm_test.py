@@ -104,27 +104,36 @@ class Warm(harness.Case):
         blind = lambda text: re.sub(r"0x[0-9a-f]+|in 0\.\d+s", "…", text)
         return {"out": blind(done.stdout), "err": blind(err), "code": code}
 
-    def test_it_is_as_a_python_that_starts_anew(self):
-        self.prepare()
-        self.wait_for_warm()
+    def check_as_started_anew(self, python, calls):
+        self.wait_for_warm(python)
         # The environment as a program gets it.
-        out, _ = self.run_python("-c", "import json, os; print(json.dumps(dict(os.environ)))")
+        out, _ = self.run_python("-c", "import json, os; print(json.dumps(dict(os.environ)))", python=python)
         environment = json.loads(out)
         environment.pop("LSAN_OPTIONS", None)  # harness.py's
+        for name, words in calls:
+            with self.subTest(name):
+                words = [word.format(self.work) if words[0] != "-c" else word for word in words]
+                plain = self.outcome([python, *words], environment)
+                warm = self.outcome([str(harness.BIN / "hotplate"), "python", *words],
+                                    self.environment | {"HOTPLATE_PYTHON": str(python)})
+                self.assertEqual(warm, plain)
+                receipt = self.newest()
+                self.assertTrue(receipt["warm"], receipt)
+
+    def test_it_is_as_a_python_that_starts_anew(self):
+        self.prepare()
         calls = []
         for number, (name, text) in enumerate(warm_scripts.SCRIPTS.items()):
             path = self.work / f"script{number}.py"
             path.write_bytes(text if isinstance(text, bytes) else textwrap.dedent(text).encode())
             calls.append((name, [path.name]))
         (self.work / "statistics.py").write_text("mine = 'beside it'\n")
-        calls += [(name, [word.format(self.work) if name != "-c" else word for word in words]) for name, words in warm_scripts.WORDS.items()]
-        for name, words in calls:
-            with self.subTest(name):
-                plain = self.outcome([PYTHON, *words], environment)
-                warm = self.outcome([str(harness.BIN / "hotplate"), "python", *words], self.environment)
-                self.assertEqual(warm, plain)
-                receipt = self.newest()
-                self.assertTrue(receipt["warm"], receipt)
+        calls += warm_scripts.WORDS.items()
+        self.check_as_started_anew(PYTHON, calls)
+        # One without NumPy, which imports much of the library.
+        bare = self.folder / "bare"
+        subprocess.run([PYTHON, "-m", "venv", "--without-pip", bare], check=True)
+        self.check_as_started_anew(bare / "bin/python", calls)
 
     def test_the_first_is_cold_and_the_next_are_warm(self):
         python, _ = self.venv("first")
@@ -381,6 +390,13 @@ class Warm(harness.Case):
         self.assertTrue(left_alone())
         self.hotplate("workers", "restart")
         self.wait_for_warm(python)
+
+    def test_an_interpreter_that_starts_another_is_not_kept(self):
+        shim = self.folder / "shim"
+        shim.write_text(f'#!/bin/sh\nexec {PYTHON} "$@"\n')  # by its folder, as pyenv does, or by whatever
+        shim.chmod(0o755)
+        why = f"no warm Python: {shim} starts another interpreter: set HOTPLATE_PYTHON to that, {PYTHON}"
+        harness.wait_until(lambda: self.run_python("-c", "pass", python=shim)[1]["whyCold"] == why, "it is left alone")
 
     def test_restart_waits_for_scripts_and_forgets(self):
         python, site = self.venv("restarts")

@@ -1,6 +1,6 @@
 """A warm Python: it has imported what scripts ask for, and each script is forked from it.
 
-hotplated starts it as `python hotplate_worker.py SOCKET KEEPER MODULE...`. It needs Python 3.9 and the standard library.
+hotplated starts it as `PYTHON hotplate_worker.py SOCKET KEEPER PYTHON MODULE...`. It needs Python 3.9 and the standard library.
 
     supervisor ── keeper ── this process ── keeper ── a script ── ...
 
@@ -24,7 +24,7 @@ import array
 import atexit
 import errno
 import gc
-import importlib.util
+import importlib.machinery
 import os
 import select
 import signal
@@ -569,12 +569,14 @@ def main():
     global LIBC
     if sys.version_info < (3, 9):
         sys.exit("Python 3.9 or later is needed")
+    if not os.path.samefile(sys.executable, sys.argv[3]):  # as pyenv does, by the folder that a script begins in
+        sys.exit(f"{sys.argv[3]} starts another interpreter: set HOTPLATE_PYTHON to that, {sys.executable}")
     import ctypes
     LIBC = ctypes.CDLL(None)
     channel = socket.socket(fileno=int(sys.argv[1]))
     for name in THREAD_COUNTS[:3]:
         os.environ[name] = "1"
-    zygote = Zygote(channel, sys.argv[2], sys.argv[3:])
+    zygote = Zygote(channel, sys.argv[2], sys.argv[4:])
     return zygote, zygote.serve()
 
 
