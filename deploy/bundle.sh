@@ -25,7 +25,7 @@ while [ $# -gt 0 ]; do
 done
 
 [ "$(uname -m)" = x86_64 ] || fail "this machine is $(uname -m); bundles are for x86_64"
-for needed in bin/hotplate bin/hotplated share/hotplate/catalogue.json share/man/man1/hotplate.1 share/man/man1/hotplated.1; do
+for needed in bin/hotplate bin/hotplated bin/hotplate-keeper share/hotplate/hotplate_worker.py share/hotplate/catalogue.json share/man/man1/hotplate.1 share/man/man1/hotplated.1; do
   [ -s "$build/$needed" ] || fail "there is no $build/$needed; cmake --preset release && cmake --build --preset release"
 done
 ! readelf -lW "$build/bin/hotplate" | grep -q INTERP ||
@@ -53,6 +53,10 @@ plugins=()
 for plugin in "$build"/bin/libhotplate_cuda*.so; do
   [ ! -e "$plugin" ] || { install -m 755 "$plugin" "$libexec/"; plugins+=("$(basename "$plugin")"); }
 done
+# Fully static, as the command is: nothing of the bundle's for it. Beside the loader, which is what hotplated is to /proc.
+! readelf -lW "$build/bin/hotplate-keeper" | grep -q INTERP ||
+  fail "$build/bin/hotplate-keeper is not fully static: bundles are made from the release preset"
+install -m 755 "$build/bin/hotplate-keeper" "$libexec/hotplate-keeper"
 loader=$(readlink -f /lib64/ld-linux-x86-64.so.2)
 for path in "${programs[@]}"; do
   program=$(basename "$path")
@@ -93,10 +97,10 @@ endforeach()
 CMAKE
 cmake -Dtree="$tree" -P "$out/rpath.cmake"
 rm "$out/rpath.cmake"
-find "$tree" -type f \( -path '*/programs/*' -o -name '*.so*' -o -name hotplate \) -exec strip --strip-unneeded {} +
+find "$tree" -type f \( -path '*/programs/*' -o -name '*.so*' -o -name hotplate -o -name hotplate-keeper \) -exec strip --strip-unneeded {} +
 
 # Data and documents.
-install -m 644 "$build"/share/hotplate/catalogue.{json,pb} "$tree/share/hotplate/"
+install -m 644 "$build"/share/hotplate/catalogue.{json,pb} "$build/share/hotplate/hotplate_worker.py" "$tree/share/hotplate/"
 install -m 644 "$build"/share/man/man1/hotplate{,d}.1 "$tree/share/man/man1/"
 install -D -m 644 -t "$tree/share/hotplate/slurm" deploy/slurm/*.sbatch
 install -D -m 644 -t "$tree/share/hotplate/sites" deploy/sites/*.toml

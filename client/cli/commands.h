@@ -28,6 +28,7 @@ Command RunCommand();
 Command SubmitCommand();
 Command ExecCommand();
 Command PythonCommand();
+Command WorkersCommand();
 Command JobsCommand();
 Command ShowCommand();
 Command WatchCommand();

@@ -348,6 +348,9 @@ class Client {
   // Reads its output from byte `from` on, counted over both streams, as far as the daemon keeps it.
   absl::StatusOr<v1::ProgramOutputResponse> ProgramOutput(const std::string& job_id, std::uint64_t from,
                                                           const Cancellation* cancellation = nullptr);
+  // The Pythons that are kept warm; and the end of them, also of what they have learned. Returns how many there were.
+  absl::StatusOr<v1::ListWorkersResponse> ListWorkers(const Cancellation* cancellation = nullptr);
+  absl::StatusOr<std::uint32_t> RestartWorkers();
 
   // Functions of your own (JobOptions.function): what names the environment and the function of a call. The same
   // content has the same id.

@@ -136,4 +136,22 @@ absl::StatusOr<std::string> Client::PutFunction(const std::string& name, std::st
   return response.function();
 }
 
+absl::StatusOr<v1::ListWorkersResponse> Client::ListWorkers(const Cancellation* cancellation) {
+  const Connection& c = *impl_->connection;
+  v1::ListWorkersResponse response;
+  const absl::Status status = c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncListWorkers,
+                                     v1::ListWorkersRequest(), response, {.stop = Impl::TokenOf(cancellation)});
+  if (!status.ok()) return status;
+  return response;
+}
+
+absl::StatusOr<std::uint32_t> Client::RestartWorkers() {
+  const Connection& c = *impl_->connection;
+  v1::RestartWorkersResponse response;
+  const absl::Status status =
+      c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncRestartWorkers, v1::RestartWorkersRequest(), response, {});
+  if (!status.ok()) return status;
+  return response.count();
+}
+
 }  // namespace hotplate::client

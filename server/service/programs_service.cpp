@@ -3,6 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/escaping.h"
+#include "kernels/array/quoted.h"
 #include "server/service/programs.h"
 #include "server/service/run_program_call.h"
 #include "server/service/unary.h"
@@ -45,6 +47,42 @@ absl::Status ReadOutput(const ServiceContext& context, const core::Principal& wh
   return absl::OkStatus();
 }
 
+v1::Worker::State ToProto(WarmPythons::State state) {
+  switch (state) {
+    case WarmPythons::State::kStarting:
+      return v1::Worker::STARTING;
+    case WarmPythons::State::kWarm:
+      return v1::Worker::WARM;
+    case WarmPythons::State::kEnded:
+      return v1::Worker::ENDED;
+    case WarmPythons::State::kFailed:
+      return v1::Worker::FAILED;
+  }
+  return v1::Worker::STATE_UNSPECIFIED;
+}
+
+// What a module that it imports has it say may be no text.
+std::string AsText(const std::string& words) { return IsUtf8(words) ? words : absl::CHexEscape(words); }
+
+void ToProto(const WarmPythons::Row& row, v1::Worker& out) {
+  out.set_interpreter(AsText(row.interpreter));
+  out.set_version(AsText(row.version));
+  out.set_state(ToProto(row.state));
+  out.set_why(AsText(row.why));
+  out.set_pid(row.pid);
+  out.set_scripts(row.scripts);
+  for (const auto& [name, version] : row.modules) {
+    v1::Worker::Module& module = *out.add_modules();
+    module.set_name(AsText(name));
+    module.set_version(AsText(version));
+  }
+  for (const auto& [name, why] : row.left_out) {
+    v1::Worker::LeftOut& module = *out.add_left_out();
+    module.set_name(AsText(name));
+    module.set_why(AsText(why));
+  }
+}
+
 }  // namespace
 
 ProgramsService::ProgramsService(const ServiceContext& context) : ParsedService(context) {
@@ -55,6 +93,8 @@ ProgramsService::ProgramsService(const ServiceContext& context) : ParsedService(
   Unary("Output", &ProgramsService::Output);
   Unary("OpenEnvironment", &ProgramsService::OpenEnvironment);
   Unary("PutFunction", &ProgramsService::PutFunction);
+  Unary("ListWorkers", &ProgramsService::ListWorkers);
+  Unary("RestartWorkers", &ProgramsService::RestartWorkers);
 }
 
 grpc::ServerUnaryReactor* ProgramsService::Signal(grpc::CallbackServerContext* call,
@@ -128,6 +168,29 @@ grpc::ServerUnaryReactor* ProgramsService::PutFunction(grpc::CallbackServerConte
     response->set_function(function->id);
     response->set_generation(context_.generation());
     context_.programs().functions->Add(*std::move(function));
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* ProgramsService::ListWorkers(grpc::CallbackServerContext* call,
+                                                       const v1::ListWorkersRequest* /*request*/,
+                                                       v1::ListWorkersResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& /*who*/) {
+    if (const WarmPythons* const pythons = context_.programs().pythons; pythons != nullptr) {
+      for (const WarmPythons::Row& row : pythons->Rows()) ToProto(row, *response->add_workers());
+    }
+    response->set_generation(context_.generation());
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* ProgramsService::RestartWorkers(grpc::CallbackServerContext* call,
+                                                          const v1::RestartWorkersRequest* /*request*/,
+                                                          v1::RestartWorkersResponse* response) {
+  return AnswerNow(context_, call, core::Scope::kCode, [&](const core::Principal& /*who*/) {
+    WarmPythons* const pythons = context_.programs().pythons;
+    response->set_count(pythons == nullptr ? 0 : static_cast<std::uint32_t>(pythons->Restart()));
+    response->set_generation(context_.generation());
     return absl::OkStatus();
   });
 }

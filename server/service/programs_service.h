@@ -21,6 +21,10 @@ class ProgramsService final : public ParsedService<v1::Programs> {
                                             v1::OpenEnvironmentResponse* response) override;
   grpc::ServerUnaryReactor* PutFunction(grpc::CallbackServerContext* call, const v1::PutFunctionRequest* request,
                                         v1::PutFunctionResponse* response) override;
+  grpc::ServerUnaryReactor* ListWorkers(grpc::CallbackServerContext* call, const v1::ListWorkersRequest* request,
+                                        v1::ListWorkersResponse* response) override;
+  grpc::ServerUnaryReactor* RestartWorkers(grpc::CallbackServerContext* call, const v1::RestartWorkersRequest* request,
+                                           v1::RestartWorkersResponse* response) override;
 };
 
 }  // namespace hotplate::server

@@ -111,8 +111,9 @@ struct StartError {
 
 class Keeper {
  public:
-  Keeper(pid_t supervisor, std::uint64_t memory_bytes, Descriptor control)
-      : supervisor_(supervisor), memory_bytes_(memory_bytes), control_(std::move(control)) {
+  // `strays`: what the program abandons need not live until its end.
+  Keeper(pid_t supervisor, std::uint64_t memory_bytes, Descriptor control, bool strays)
+      : supervisor_(supervisor), memory_bytes_(memory_bytes), strays_(strays), control_(std::move(control)) {
     sigset_t signals;
     sigemptyset(&signals);
     for (const int number : {SIGCHLD, SIGTERM}) sigaddset(&signals, number);
@@ -221,6 +222,10 @@ class Keeper {
       end_.system_ns = Nanoseconds(use.ru_stime);
       end_.peak_bytes = static_cast<std::uint64_t>(use.ru_maxrss) * 1024;
     }
+    if (!strays_ || ended_ || pid_ == 0) return;
+    for (const pid_t child : ChildrenOf(getpid())) {
+      if (child != pid_) kill(child, SIGKILL);
+    }
   }
 
   void LookAtMemory() {
@@ -258,6 +263,7 @@ class Keeper {
 
   const pid_t supervisor_;
   const std::uint64_t memory_bytes_;
+  const bool strays_;
   Descriptor control_, signals_;
   pid_t pid_ = 0;
   bool ended_ = false;
@@ -268,12 +274,14 @@ class Keeper {
 }  // namespace
 
 void Keep(const Program& program, KeptStreams streams) {
-  Keeper keeper(getppid(), program.memory_bytes, std::move(streams.control));
+  // A warm Python (it has a descriptor 3) keeps nothing but the keepers of scripts: what else comes to us was such a
+  // keeper's, which has been killed.
+  Keeper keeper(getppid(), program.memory_bytes, std::move(streams.control), program.strays_end);
   if (keeper.Start(program, std::move(streams))) keeper.SeeToItsEnd();
 }
 
 void KeepStarted(pid_t program, pid_t supervisor, std::uint64_t memory_bytes, Descriptor control) {
-  Keeper keeper(supervisor, memory_bytes, std::move(control));
+  Keeper keeper(supervisor, memory_bytes, std::move(control), false);
   keeper.TakeOver(program);
   keeper.SeeToItsEnd();
 }

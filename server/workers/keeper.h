@@ -23,13 +23,14 @@ struct KeeperOrder {
   std::int32_t signal = 0;  // for the program's process group
 };
 
-// To the daemon. python/hotplate_worker.py writes the first three kinds, too.
+// To the daemon. python/hotplate_worker.py writes all kinds but kEnded.
 struct KeeperNews {
   enum class Kind : std::int32_t {
     kStarted,
     kNotStarted,
     kEnded,
-    kStale,  // the warm Python is no longer what a new one would be
+    kStale,     // the warm Python is no longer what a new one would be
+    kOnlyAnew,  // it would not do with this program what a new one does; a message with the reason follows
   };
   Kind kind = Kind::kStarted;
   std::int32_t pid = 0;          // the program's

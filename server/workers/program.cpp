@@ -53,6 +53,7 @@ std::string TextOf(const Program& program) {
   Append(text, program.folder);
   Append(text, program.memory_bytes);
   Append(text, std::uint64_t{program.umask});
+  Append(text, std::uint64_t{program.strays_end});
   return text;
 }
 
@@ -65,6 +66,7 @@ Program ProgramOf(const std::string& text) {
   program.folder = reader.Text();
   program.memory_bytes = reader.Number();
   program.umask = static_cast<mode_t>(reader.Number());
+  program.strays_end = reader.Number() != 0;
   return program;
 }
 

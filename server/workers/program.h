@@ -18,6 +18,7 @@ struct Program {
   std::string folder;                    // to begin in
   std::uint64_t memory_bytes = 0;        // all its processes together, beyond which they are killed; 0: no limit
   mode_t umask = 077;
+  bool strays_end = false;     // what its processes abandon is killed at once, not at its own end
   int threads_beside_gpu = 1;  // of the processor, where it gets a lane of a GPU
 };
 

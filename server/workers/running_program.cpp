@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kLookAtGivingUp(20);
 
+constexpr std::size_t kLongestText = 256;
+
 Descriptor FileWith(const std::string& text) {
   Descriptor file(memfd_create("hotplate-program", MFD_CLOEXEC));
   if (!file || write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) return Descriptor();
@@ -67,6 +69,13 @@ absl::StatusOr<ProgramEnd> RunningProgram::End() const {
   end.over_memory = news.over_memory != 0;
   end.left = news.left;
   return end;
+}
+
+std::string RunningProgram::NextText() const {
+  std::string text(kLongestText, '\0');
+  const ssize_t got = recv(control.get(), text.data(), text.size(), 0);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text.empty() ? "its warm Python would not do" : text;
 }
 
 absl::StatusOr<ProgramStart> ProgramStart::Of(const Program& program) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "kernels/base/descriptor.h"
@@ -24,6 +25,8 @@ struct RunningProgram {
   void Kill() const;              // with all its processes
   // When `control` is readable. INTERNAL: the keeper is gone, as after a kill -9 of it.
   absl::StatusOr<ProgramEnd> End() const;
+  // What a keeper says in words, after KeeperNews::Kind::kOnlyAnew.
+  std::string NextText() const;
 };
 
 // The start of a program in another process, which gets the descriptors `theirs`.

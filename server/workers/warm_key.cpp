@@ -8,9 +8,9 @@ namespace {
 
 // What interpreters and packages read as they start. PYTHON* and the like decide what a script sees; the others what a
 // package has made of them by then.
-constexpr std::string_view kBeginnings[] = {"PYTHON", "OMP_",   "KMP_",  "GOMP_",  "MKL_",     "NUMBA_", "JAX_",
-                                            "XLA_",   "CUDA_",  "CUPY_", "TORCH_", "PYTORCH_", "TF_",    "NPY_",
-                                            "NUMPY_", "SCIPY_", "LD_",   "LC_",    "MALLOC_"};
+constexpr std::string_view kBeginnings[] = {"PYTHON", "OMP_",   "BLIS_",  "KMP_",  "GOMP_",  "MKL_",     "NUMBA_",
+                                            "JAX_",   "XLA_",   "CUDA_",  "CUPY_", "TORCH_", "PYTORCH_", "TF_",
+                                            "NPY_",   "NUMPY_", "SCIPY_", "LD_",   "LC_",    "MALLOC_"};
 constexpr std::string_view kNames[] = {"MPLBACKEND", "LANG", "LANGUAGE", "HOME", "GLIBC_TUNABLES"};
 
 // Set in each script, for packages that are there already (set_thread_counts in hotplate_worker.py), or read later.

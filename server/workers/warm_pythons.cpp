@@ -43,9 +43,10 @@ std::string LastLine(std::string_view text) {
 struct WarmPythons::Zygote {
   RunningProgram running;
   Descriptor channel;
-  std::string said;  // on its standard streams: why it ended
+  std::string said;    // on its standard streams: why it ended
+  std::string trying;  // the module that it is about to import
   std::string version;
-  std::vector<std::string> imported;  // NAME VERSION
+  std::vector<std::pair<std::string, std::string>> imported;  // with their versions
 };
 
 struct WarmPythons::Environment {
@@ -53,9 +54,10 @@ struct WarmPythons::Environment {
   std::vector<std::string> modules = FirstModules();
   std::map<std::string, std::string> left_out;
   std::unique_ptr<Zygote> serving, next;
-  bool wanted = false;  // a next one is to be started, when there is none
-  int failures = 0;     // in a row
-  std::string why;      // the last of them
+  bool wanted = false;   // a next one is to be started, when there is none
+  bool had_one = false;  // that was ready
+  int failures = 0;      // in a row
+  std::string why;       // the last of them
   std::uint64_t scripts = 0;
   Steady::time_point last_used = Steady::now();
 };
@@ -64,11 +66,15 @@ absl::StatusOr<WarmPythons::Files> WarmPythons::FilesOfThisProgram() {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  const Files files{folder / "hotplate-keeper", folder.parent_path() / "share/hotplate/hotplate_worker.py"};
-  for (const std::string& file : {files.keeper, files.worker}) {
-    if (!fs::exists(file, error)) return absl::NotFoundError(absl::StrCat(Quoted(file), " is missing"));
-  }
-  return files;
+  const std::string keeper = folder / "hotplate-keeper";
+  // From bin; and in a bundle from libexec/hotplate, where the loader is that runs this program.
+  const std::vector<std::string> workers = {folder.parent_path() / "share/hotplate/hotplate_worker.py",
+                                            folder.parent_path().parent_path() / "share/hotplate/hotplate_worker.py"};
+  const auto worker = std::find_if(workers.begin(), workers.end(),
+                                   [&error](const std::string& file) { return fs::exists(file, error); });
+  if (!fs::exists(keeper, error)) return absl::NotFoundError(absl::StrCat(Quoted(keeper), " is missing"));
+  if (worker == workers.end()) return absl::NotFoundError(absl::StrCat(Quoted(workers[0]), " is missing"));
+  return Files{keeper, *worker};
 }
 
 WarmPythons::WarmPythons(Supervisor& supervisor, Files files)
@@ -109,20 +115,24 @@ absl::StatusOr<std::optional<RunningProgram>> WarmPythons::Fork(const WarmKey& k
   const std::array<int, ProgramStart::kPlaces> places = start->numbers();
   std::vector<int> numbers(places.begin(), places.end());
   if (third) numbers.push_back(third.get());
+  pid_t asked = 0;
   {
     MutexLock lock(mutex_);
     Environment& environment = EnvironmentFor(key.text, program);
     Zygote* const zygote = environment.serving.get();
-    if (environment.failures >= kMostFailures) {
+    if (zygote == nullptr && environment.failures >= kMostFailures) {
       why_cold = "no warm Python: " + environment.why;
     } else if (zygote == nullptr) {
-      why_cold = environment.next ? "its warm Python is starting" : "the first in its environment";
+      why_cold = environment.next           ? "its warm Python is starting"
+                 : environment.failures > 0 ? "its warm Python did not start: " + environment.why
+                 : environment.had_one      ? "its warm Python had ended"
+                                            : "the first in its environment";
       environment.wanted = environment.wanted || !environment.next;
       Wake();
     } else if (!SendDescriptors(zygote->channel.get(), numbers, MSG_DONTWAIT)) {
-      why_cold = "its warm Python is busy";
+      why_cold = errno == EAGAIN ? "its warm Python is busy" : "its warm Python had ended";
     } else {
-      ++environment.scripts;
+      asked = zygote->running.pid;
     }
   }
   if (!why_cold.empty()) return std::nullopt;
@@ -133,11 +143,17 @@ absl::StatusOr<std::optional<RunningProgram>> WarmPythons::Fork(const WarmKey& k
   }
   if (!news.ok()) return news.status();
   if (news->kind == KeeperNews::Kind::kStale) {
-    Stale(key.text);
+    Stale(key.text, asked);
     why_cold = "packages were installed or removed";
     return std::nullopt;
   }
+  if (news->kind == KeeperNews::Kind::kOnlyAnew) {
+    why_cold = start->running.NextText();
+    return std::nullopt;
+  }
   if (news->kind == KeeperNews::Kind::kNotStarted) return NotStarted(program, *news);
+  MutexLock lock(mutex_);
+  if (const auto found = environments_.find(key.text); found != environments_.end()) ++found->second.scripts;
   return std::move(start->running);
 }
 
@@ -161,11 +177,12 @@ WarmPythons::Environment& WarmPythons::EnvironmentFor(const std::string& key, co
   return found->second;
 }
 
-void WarmPythons::Stale(const std::string& key) {
+void WarmPythons::Stale(const std::string& key, pid_t zygote) {
   {
     MutexLock lock(mutex_);
     const auto found = environments_.find(key);
-    if (found == environments_.end()) return;
+    if (found == environments_.end() || !found->second.serving) return;
+    if (found->second.serving->running.pid != zygote) return;  // another script has said so before
     Retire(found->second.serving);
     found->second.wanted = true;
     found->second.left_out.clear();
@@ -203,7 +220,10 @@ std::vector<WarmPythons::Row> WarmPythons::Rows() const {
     row.left_out = environment.left_out;
     row.scripts = environment.scripts;
     const Zygote* const shown = environment.serving ? environment.serving.get() : environment.next.get();
-    row.state = environment.serving ? "warm" : environment.failures >= kMostFailures ? "failed" : "starting";
+    row.state = environment.serving                      ? State::kWarm
+                : environment.next || environment.wanted ? State::kStarting
+                : environment.failures >= kMostFailures  ? State::kFailed
+                                                         : State::kEnded;
     row.why = environment.why;
     if (shown == nullptr) continue;
     row.pid = shown->running.pid;
@@ -221,7 +241,8 @@ void WarmPythons::Serve() {
       MutexLock lock(mutex_);
       if (stopping_) break;
       for (auto& [key, environment] : environments_) {
-        if (!environment.next && std::exchange(environment.wanted, false)) wanted.push_back(key);
+        if (environment.next || !std::exchange(environment.wanted, false)) continue;
+        if (environment.failures < kMostFailures) wanted.push_back(key);
       }
     }
     for (const std::string& key : wanted) Begin(key);
@@ -270,10 +291,11 @@ void WarmPythons::Begin(const std::string& key) {
   auto zygote = std::make_unique<Zygote>();
   int ends[2];
   absl::StatusOr<RunningProgram> running = absl::ResourceExhaustedError("no socket for a warm Python");
-  program.arguments = {program.file, files_.worker, "3", files_.keeper};
+  program.arguments = {program.file, files_.worker, "3", files_.keeper, program.file};
   program.arguments.insert(program.arguments.end(), modules.begin(), modules.end());
   program.folder = "/";
   program.memory_bytes = 0;
+  program.strays_end = true;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0) {
     zygote->channel.Take(ends[0]);
     running = supervisor_.Start(
@@ -320,6 +342,7 @@ void WarmPythons::Hear(const std::string& key, Zygote& zygote) {
   for (ssize_t got = 1; got > 0;) {
     got = recv(zygote.channel.get(), message.data(), message.size(), MSG_DONTWAIT);
     if (got > 0) Obey(std::string(message.data(), static_cast<std::size_t>(got)), environment, zygote);
+    if (got == 0) zygote.channel.Close();
   }
   pollfd ended{zygote.running.control.get(), POLLIN, 0};
   if (poll(&ended, 1, 0) > 0) Ended(environment, zygote);
@@ -331,11 +354,16 @@ void WarmPythons::Obey(const std::string& message, Environment& environment, Zyg
     zygote.version = words[1];
     environment.failures = 0;
     environment.why.clear();
+    environment.had_one = true;
     Retire(environment.serving);
     environment.serving = std::move(environment.next);
+  } else if (words[0] == "trying" && words.size() == 2) {
+    zygote.trying = words[1];
   } else if (words[0] == "import" && words.size() == 3) {
-    zygote.imported.push_back(absl::StrCat(words[1], " ", words[2]));
+    zygote.trying.clear();
+    zygote.imported.emplace_back(words[1], words[2]);
   } else if (words[0] == "left_out" && words.size() == 3) {
+    zygote.trying.clear();
     environment.left_out[words[1]] = words[2];
   } else if (words[0] == "wants") {
     for (std::size_t i = 1; i < words.size() && environment.modules.size() < kMostModules; ++i) {
@@ -353,8 +381,9 @@ void WarmPythons::Ended(Environment& environment, const Zygote& zygote) {
     environment.serving.reset();  // the next script has another one started
     return;
   }
+  if (!zygote.trying.empty()) environment.left_out[zygote.trying] = "Python ended as it imported it";
   const absl::StatusOr<ProgramEnd> end = zygote.running.End();
-  if (end.ok() && end->use.exit_code == kEndedForModule && !environment.left_out.empty()) {
+  if (!zygote.trying.empty() || (end.ok() && end->use.exit_code == kEndedForModule && !environment.left_out.empty())) {
     environment.wanted = true;  // without that module
   } else {
     ++environment.failures;

@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -62,14 +63,15 @@ class WarmPythons {
   const std::string& worker() const { return files_.worker; }
 
   // For people.
+  enum class State { kStarting, kWarm, kEnded, kFailed };  // ended: until the next script
   struct Row {
     std::string interpreter, version;
-    std::string state;  // "warm", "starting", "failed"
-    std::string why;    // it failed
+    State state = State::kStarting;
+    std::string why;  // it failed
     pid_t pid = 0;
-    std::vector<std::string> modules;             // imported, each with its version
-    std::map<std::string, std::string> left_out;  // a module, and why it is not kept imported
-    std::uint64_t scripts = 0;                    // forked so far
+    std::vector<std::pair<std::string, std::string>> modules;  // imported, each with its version
+    std::map<std::string, std::string> left_out;               // a module, and why it is not kept imported
+    std::uint64_t scripts = 0;                                 // forked so far
   };
   std::vector<Row> Rows() const;
   // Ends those of all environments, as soon as no script of theirs runs, and forgets their failures and what they had
@@ -84,7 +86,7 @@ class WarmPythons {
                                                      const std::function<bool()>& give_up, const Descriptor& third,
                                                      std::string& why_cold);
   Environment& EnvironmentFor(const std::string& key, const Program& program) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Stale(const std::string& key);
+  void Stale(const std::string& key, pid_t zygote);
 
   // The thread that starts, hears and ends them.
   void Serve();

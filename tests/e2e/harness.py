@@ -51,6 +51,21 @@ def alive(pid):
         return False
 
 
+def descendants(ancestor):
+    """[(process, its words)] of all that descend from it."""
+    listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+    children = {}
+    for line in listed.splitlines():
+        pid, parent, args = line.split(None, 2)
+        children.setdefault(int(parent), []).append((int(pid), args))
+    found, todo = [], [ancestor]
+    while todo:
+        below = children.get(todo.pop(), [])
+        found += below
+        todo += [pid for pid, _ in below]
+    return found
+
+
 def heed_permissions():
     """For Popen's preexec_fn: the program minds a file's permissions even where root runs it, if it may give that up
     (Case.need_permissions)."""

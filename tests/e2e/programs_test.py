@@ -347,23 +347,20 @@ class Programs(harness.Case):
         self.hotplate("logs", self.newest()["id"], code=harness.INVALID, says="runs the kernel arange, which prints nothing")
 
     def test_nothing_is_left(self):
-        def descendants():
-            listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
-            children = {}
-            for line in listed.splitlines():
-                pid, parent, args = line.split(None, 2)
-                children.setdefault(int(parent), []).append((int(pid), args))
-            found, todo = [], [self.daemon.pid]
-            while todo:
-                for pid, args in children.get(todo.pop(), []):
-                    found.append(args)
-                    todo.append(pid)
-            return found
+        def settled():
+            return all(row["state"] != "STARTING" for row in self.answer("workers")["workers"])
+        def others():
+            """All but the supervisor, and each warm Python with its keeper."""
+            found = harness.descendants(self.daemon.pid)
+            pythons = {row["pid"] for row in self.answer("workers")["workers"] if row["pid"] != 0}
+            self.assertLessEqual(pythons, {pid for pid, _ in found})
+            return len(found) - 1 - 2 * len(pythons)
+        harness.wait_until(lambda: settled() and others() == 0, "the warm Pythons are ready")
         self.hotplate("exec", "true")
         descriptors = len(os.listdir(f"/proc/{self.daemon.pid}/fd"))
         for _ in range(5):
             self.hotplate("exec", "sh", "-c", "sleep 1000 & exit 0")
-        harness.wait_until(lambda: len(descendants()) == 1, "only the supervisor is left")
+        harness.wait_until(lambda: others() == 0, "only the supervisor is left, and warm Pythons")
         harness.wait_until(lambda: len(os.listdir(f"/proc/{self.daemon.pid}/fd")) <= descriptors, "all descriptors are closed")
 
 

@@ -7,12 +7,13 @@ import numpy as np
 
 import harness
 
-# The words that each command is run with, and what has to be there before. `up` passes its words on to hotplated and has
+# The words that each command is run with, and what has to be there before. In this order: once a script has run, there are
+# workers, whose states change. `up` passes its words on to hotplated and has
 # a test of its own.
 ROWS = {
     "down": ["aa"], "status": [], "use": ["local"], "logs": [], "sites": ["hpc2n"], "partitions": [], "kernels": [],
     "describe": ["selu"], "run": ["vector_add", "x.npy", "x.npy"], "submit": ["vector_add", "x.npy", "x.npy"], "jobs": [],
-    "exec": ["echo", "said"], "python": ["-c", "print(1)"],
+    "workers": [], "exec": ["echo", "said"], "python": ["-c", "print(1)"],
     "show": ["1"], "watch": ["1"], "wait": ["1"], "cancel": ["1"], "result": ["1"], "put": ["x.npy"], "get": ["A"],
     "arrays": [], "free": ["A"], "devices": [], "top": [], "metrics": [], "completion": ["bash"], "version": [], "help": ["run", "selu"],
 }

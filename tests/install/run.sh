@@ -23,7 +23,7 @@ trap finish EXIT
 mv "$work/prefix" "$work/moved"
 prefix=$work/moved
 
-for file in bin/hotplate bin/hotplated include/hotplate/hotplate/client.h include/hotplate/hotplate/v1/jobs.pb.h \
+for file in bin/hotplate bin/hotplated bin/hotplate-keeper share/hotplate/hotplate_worker.py include/hotplate/hotplate/client.h include/hotplate/hotplate/v1/jobs.pb.h \
     include/hotplate/kernels/array/npy.h share/hotplate/catalogue.pb share/hotplate/slurm/hotplated.sbatch share/hotplate/sites/hpc2n.toml \
     share/hotplate/proto/hotplate/v1/jobs.proto \
     share/man/man1/hotplate.1 share/man/man1/hotplated.1 share/doc/hotplate/deploy/docs/sites.md share/bash-completion/completions/hotplate share/zsh/site-functions/_hotplate \
@@ -76,6 +76,13 @@ for _ in $(seq 1200); do
   sleep 0.05
 done
 "$work/client/tiny"
+# The installed daemon finds what it keeps Pythons warm with.
+for _ in $(seq 200); do
+  HOTPLATE_PYTHON=/usr/bin/python3 "$prefix/bin/hotplate" python -c pass
+  "$prefix/bin/hotplate" jobs --json >"$work/jobs.log"
+  ! grep -q '"warm": *true' "$work/jobs.log" || break
+done
+grep -q '"warm": *true' "$work/jobs.log" || { echo "install_test: no script was warm" >&2; exit 1; }
 kill -TERM "$daemon"
 wait "$daemon"
 daemon=

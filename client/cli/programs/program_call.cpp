@@ -33,12 +33,15 @@ std::string Interpreter(const Environment& environment) {
 }
 
 // The name to list the job by: the script's, or the program's.
-std::string LabelOf(const std::vector<std::string>& words) {
+std::string LabelOf(const std::vector<std::string>& words, bool python) {
+  if (python && words.front() == "-c") return "-c";
   const auto named =
       std::find_if(words.begin(), words.end(), [](const std::string& word) { return !word.empty() && word[0] != '-'; });
   if (named == words.end()) return "";
   // A file's name may be longer than a label, and no text.
   std::string label = Printable(std::filesystem::path(*named).filename().string());
+  std::replace_if(
+      label.begin(), label.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
   while (label.size() > kLongestLabel || !IsUtf8(label)) label.pop_back();
   return label;
 }
@@ -96,7 +99,7 @@ absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const ProgramWord
   if (!priority.ok()) return priority.status();
   v1::Program program;
   program.set_kind(words.kind);
-  program.set_label(call.arguments.Text("label").value_or(LabelOf(words.program)));
+  program.set_label(call.arguments.Text("label").value_or(LabelOf(words.program, python)));
   if (python) program.add_arguments(Interpreter(call.environment));
   for (const std::string& word : words.program) program.add_arguments(word);
   for (std::string& variable : ExportedEnvironment(call.arguments.Text("export").value_or("ALL"), OwnVariables()))

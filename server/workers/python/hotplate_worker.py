@@ -1,6 +1,6 @@
 """A warm Python: it has imported what scripts ask for, and each script is forked from it.
 
-hotplated starts it as `python hotplate_worker.py SOCKET KEEPER MODULE...`. It needs Python 3.9 and the standard library.
+hotplated starts it as `PYTHON hotplate_worker.py SOCKET KEEPER PYTHON MODULE...`. It needs Python 3.9 and the standard library.
 
     supervisor ── keeper ── this process ── keeper ── a script ── ...
 
@@ -12,24 +12,28 @@ and all that it leaves behind is found and ended.
 One that is forked becomes such a worker if its program comes with another descriptor.
 
 Over SOCKET, which keeps the boundaries of messages:
-    to the daemon     "ready\\0VERSION", then one "import\\0NAME\\0VERSION" or "left_out\\0NAME\\0REASON" for each module
-                      before it; "wants\\0NAME..." when scripts have imported other ones
+    to the daemon     for each module "trying\\0NAME" and then "import\\0NAME\\0VERSION" or "left_out\\0NAME\\0REASON";
+                      "ready\\0VERSION"; "wants\\0NAME..." when scripts have imported other ones
     from the daemon   one byte, with the descriptors of a program (server/workers/program.h), its keeper's socket and its
                       three standard streams
 Its end is the end of this process, as soon as no script runs.
 """
 
+import sys
+
+STARTED_WITH = set(sys.modules)  # before those of this program
+
 import array
 import atexit
 import errno
 import gc
-import importlib.util
+import importlib.machinery
 import os
 import select
 import signal
 import socket
 import struct
-import sys
+import sysconfig
 import time
 
 # A folder of Hotplate's is nothing that a script may import from.
@@ -37,6 +41,8 @@ if not getattr(sys.flags, "safe_path", False):
     del sys.path[0]
 
 THREAD_COUNTS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+# Variables that may differ although a module has read them: those that are set in each script, and the shell's own.
+NEVER_MIND = {*THREAD_COUNTS, "CUDA_VISIBLE_DEVICES", "PWD", "OLDPWD", "SHLVL", "_"}
 SITE_FOLDERS = ("site-packages", "dist-packages")
 MOST_WANTED = 64  # names in one message, which must be short
 
@@ -63,16 +69,85 @@ def holds_gpu():
     return False
 
 
-def import_for_all(name):
-    """Why the module cannot be kept imported, or None."""
+class Watch:
+    """What is imported meanwhile: the variables that it reads and sets, and whether it prints."""
+
+    def __init__(self):
+        self.read = set()
+        self.before = dict(os.environb)
+        self.printed = False
+
+    def __enter__(self):
+        read, self.getitem = self.read, os._Environ.__getitem__
+
+        def getitem(environ, name):
+            if isinstance(name, str):
+                read.add(name)
+            return self.getitem(environ, name)
+
+        os._Environ.__getitem__ = getitem
+        self.stdout = os.dup(1)
+        self.output = os.memfd_create("hotplate-output")
+        os.dup2(self.output, 1)
+
+    def __exit__(self, *_):
+        sys.stdout.flush()
+        LIBC.fflush(None)
+        self.printed = os.fstat(self.output).st_size > 0
+        os.dup2(self.stdout, 1)
+        os.close(self.stdout)
+        os.close(self.output)
+        os._Environ.__getitem__ = self.getitem
+
+    def has_set(self):
+        return {name: value for name, value in os.environb.items() if self.before.get(name) != value}
+
+
+def import_for_all(name, watch):
+    """Why the module cannot be kept imported, and whether this process can still be forked."""
     try:
-        __import__(name)
+        with watch:
+            __import__(name)
     except BaseException as error:  # SystemExit too: it is only left out
-        return f"{type(error).__name__}: {error}".split("\n")[0][:200]
+        why = f"{type(error).__name__}: {error}".split("\n")[0][:200]
+        return why, not watch.printed and thread_count() == 1 and not holds_gpu()
     if thread_count() > 1:
-        return "it starts a thread"
+        return "it starts a thread", False
     if holds_gpu():
-        return "it opens a GPU"
+        return "it opens a GPU", False
+    if watch.printed:
+        return "it prints", False
+    other = not_installed()
+    if other is not None:
+        return f"it imports {other}, which is not an installed package", False
+    return None, True
+
+
+def not_installed():
+    """The name of a module that is imported and may change while it is used, or None."""
+    folders = tuple({path + "/" for path in (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"))})
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str) or not os.path.isabs(file) or name in STARTED_WITH or name == "__main__":
+            continue
+        if not file.startswith(folders) and not any(f"/{folder}/" in file for folder in SITE_FOLDERS):
+            return name
+    return None
+
+
+def hides(folder):
+    """A module that is imported here and would come from the folder in a Python that starts anew there, or None."""
+    try:
+        names = {entry.partition(".")[0] for entry in os.listdir(folder)} if os.path.isdir(folder) else None
+    except OSError:
+        return None
+    loaded = {name for name in sys.modules if "." not in name} - STARTED_WITH - {"__main__"}
+    for name in loaded if names is None else loaded & names:
+        if name in sys.builtin_module_names or importlib.machinery.FrozenImporter.find_spec(name):
+            continue
+        found = importlib.machinery.PathFinder.find_spec(name, [folder])
+        if found is not None and found.loader is not None:
+            return name
     return None
 
 
@@ -91,7 +166,11 @@ def is_installed(name):
 def fingerprint():
     """Changes when a package is installed or removed, or the interpreter is another one."""
     marks = []
-    for path in [sys.executable, *(path for path in sys.path if path.rstrip("/").endswith(SITE_FOLDERS))]:
+    paths = [sys.executable, *(path for path in sys.path if path.rstrip("/").endswith(SITE_FOLDERS))]
+    site = sys.modules.get("site")
+    if site is not None and site.ENABLE_USER_SITE and site.USER_SITE not in paths:
+        paths.append(site.USER_SITE)  # it may be made
+    for path in paths:
         try:
             found = os.stat(path)
             marks.append((path, found.st_ino, found.st_mtime_ns))
@@ -176,7 +255,7 @@ class Program:
         return [self.one() for _ in range(self.number())]
 
 
-STARTED, NOT_STARTED, STALE = 0, 1, 3
+STARTED, NOT_STARTED, STALE, ONLY_ANEW = 0, 1, 3, 4
 
 
 def news(kind, pid=0, error=0, bad_folder=0):
@@ -203,20 +282,24 @@ class Zygote:
         self.reports, self.report = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.reports.setblocking(False)
         self.report.setblocking(False)
+        self.report_id = os.fstat(self.report.fileno()).st_ino
         self.left_out = set()
         self.fingerprint = fingerprint()
         self.pid = os.getpid()
+        self.watch = Watch()
         for name in modules:
-            why = import_for_all(name)
+            self.tell("trying", name)
+            why, whole = import_for_all(name, self.watch)
             if why is None:
                 self.tell("import", name, version_of(name))
             else:
                 self.left_out.add(name)
                 self.tell("left_out", name, why)
-            if thread_count() > 1 or holds_gpu():
-                sys.exit(3)  # a fork of this process would not be whole; the daemon begins again without the module
+            if not whole:
+                os._exit(3)  # the daemon begins again without the module
         if thread_count() > 1:
-            sys.exit("the interpreter itself starts a thread, so that it cannot be forked")
+            print("the interpreter itself starts a thread, so that it cannot be forked", file=sys.stderr, flush=True)
+            os._exit(1)
         self.told = set(name.partition(".")[0] for name in sys.modules) | self.left_out
         self.setters = thread_setters()
 
@@ -226,6 +309,8 @@ class Zygote:
     def serve(self):
         """Returns in a script's process, with its Program; or None, when the daemon wants no more of this process."""
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for keepers
+        # What a batch system sends to all of a job's processes is for the scripts, which would end with this one.
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         gc.collect()
         gc.freeze()  # so that the scripts share the pages
         self.tell("ready", ".".join(map(str, sys.version_info[:3])))
@@ -286,7 +371,6 @@ class Zygote:
             os._exit(1)
 
     def keep(self, descriptors, control):
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, signal.SIGTERM})
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -301,30 +385,49 @@ class Zygote:
         except OSError as error:
             control.send(news(NOT_STARTED, error=error.errno, bad_folder=1))
             os._exit(0)
-        waits, go = os.pipe()
+        why = self.why_only_anew(program)
+        if why is not None:
+            control.send(news(ONLY_ANEW))
+            control.send(why.encode("utf-8", "replace")[:200])
+            os._exit(0)
+        ours, scripts = socket.socketpair()
         script = os.fork()
         if script == 0:
-            os.close(go)
-            self.become(program, descriptors, control, waits)
+            ours.close()
+            self.become(program, descriptors, control, scripts)
             program.calls = descriptors[5] if len(descriptors) > 5 else None
             return program
-        os.close(waits)
+        scripts.close()
+        ours.recv(1)  # so that the process group is there, to which signals go
         try:
             control.send(news(STARTED, pid=script))
+            ours.send(b"1")
         except OSError:  # the daemon has given up, and counts on it that nothing has run
             os._exit(0)
-        os.write(go, b"1")
         os.set_inheritable(control.fileno(), True)
         os.execve(self.keeper, [
             "hotplate-keeper", str(control.fileno()), str(script), str(self.pid), str(program.memory_bytes)], {})
 
-    def become(self, program, descriptors, control, waits):
+    def why_only_anew(self, program):
+        """Why a Python that starts anew would not do what a fork of this one does, or None."""
+        environment = dict(variable.partition(b"=")[::2] for variable in program.environment)
+        for name in self.watch.read - NEVER_MIND:
+            if environment.get(os.fsencode(name)) != self.watch.before.get(os.fsencode(name)):
+                return f"{name} is not as it was when the warm Python's modules read it"
+        folder = path_begins_with([os.fsdecode(word) for word in program.arguments[1:]])
+        name = None if folder is None else hides(folder or os.getcwd())
+        return name and f"the module {name} in its folder hides one that is kept warm"
+
+    def become(self, program, descriptors, control, keeper):
         """Makes this process what a fresh interpreter would be."""
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != self.keeper_pid or os.read(waits, 1) != b"1":
+        if os.getppid() != self.keeper_pid:
             os._exit(1)
-        os.close(waits)
         os.setsid()
+        keeper.send(b"1")
+        if keeper.recv(1) != b"1":
+            os._exit(1)
+        keeper.close()
         try:
             with open("/proc/self/oom_score_adj", "w") as score:
                 score.write("500")  # better a user's program than the daemon with everybody's arrays
@@ -339,11 +442,12 @@ class Zygote:
         for descriptor in (descriptors[0], *descriptors[2:5]):
             os.close(descriptor)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.pthread_sigmask(signal.SIG_SETMASK, set())
+        set_by_modules = self.watch.has_set()
         os.environ.clear()
         for variable in program.environment:
             name, _, value = variable.partition(b"=")
             os.environb[name] = value
+        os.environb.update(set_by_modules)
         time.tzset()
         prctl(PR_SET_NAME, os.path.basename(program.file)[:15])
         if "numpy.random" in sys.modules:
@@ -355,11 +459,12 @@ class Zygote:
         """At a script's end, last of all."""
         names = {name.partition(".")[0] for name in list(sys.modules)} - self.told
         names = sorted(name for name in names if is_installed(name))[:MOST_WANTED]
-        if names:
-            try:
+        try:
+            # Unless the script has closed it, and the number is another one's now.
+            if names and os.fstat(self.report.fileno()).st_ino == self.report_id:
                 self.report.send("\0".join(names).encode("utf-8", "replace"))
-            except OSError:
-                pass
+        except OSError:
+            pass
 
 
 # --- the script --------------------------------------------------------------------------------------------------------
@@ -369,12 +474,13 @@ def new_main():
     import types
     main = types.ModuleType("__main__")
     main.__builtins__ = builtins
+    if sys.version_info < (3, 14):
+        main.__annotations__ = {}
     sys.modules["__main__"] = main
     return main
 
 
 def code_of(path):
-    import importlib.machinery
     import io
     loaders = importlib.machinery
     if path.endswith(".pyc"):
@@ -385,59 +491,70 @@ def code_of(path):
     return loaders.SourceFileLoader("__main__", path), compile(source, path, "exec", dont_inherit=True)
 
 
+def is_importable(path):
+    """Whether it is a folder or an archive, of which __main__ is to be run."""
+    for hook in sys.path_hooks:
+        try:
+            hook(path)
+            return True
+        except ImportError:
+            pass
+    return False
+
+
+def absolute(path):
+    return path if path.startswith("/") else f"{os.getcwd()}/{path}"  # as it is otherwise
+
+
+def path_begins_with(words):
+    """The folder that an interpreter with these arguments puts first into sys.path, or None."""
+    if words[0] not in ("-m", "-c"):
+        path = absolute(words[0])
+        if is_importable(path):
+            return path
+    if getattr(sys.flags, "safe_path", False):
+        return None
+    if words[0] == "-c":
+        return ""
+    return os.getcwd() if words[0] == "-m" else os.path.dirname(os.path.realpath(path))
+
+
 def run(arguments):
     """As the interpreter does with these arguments."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, set())
     words = [os.fsdecode(word) for word in arguments]
     if hasattr(sys, "orig_argv"):
         sys.orig_argv[:] = words
     words = words[1:]
     main = new_main()
-    safe_path = getattr(sys.flags, "safe_path", False)
-
-    def begin_path_with(folder):
-        if not safe_path:
-            sys.path.insert(0, folder)
-
-    if words[0] == "-m":
+    folder = path_begins_with(words)
+    sys.argv[:] = words
+    is_module = words[0] == "-m"
+    if is_module or (words[0] != "-c" and is_importable(absolute(words[0]))):
         import runpy
-        sys.argv[:] = ["-m", *words[2:]]
-        begin_path_with(os.getcwd())
-        runpy._run_module_as_main(words[1])
+        if is_module:
+            sys.argv[:] = ["-m", *words[2:]]
+        if folder is not None:
+            sys.path.insert(0, folder)
+        runpy._run_module_as_main(words[1] if is_module else "__main__", is_module)
         return
     if words[0] == "-c":
         sys.argv[:] = ["-c", *words[2:]]
-        begin_path_with("")
         code = compile(words[1], "<string>", "exec", dont_inherit=True)
         main.__loader__ = importlib.machinery.BuiltinImporter
     else:
-        path = words[0]
-        sys.argv[:] = words
-        if os.path.isdir(path) or is_zip(path):
-            import runpy
-            sys.path.insert(0, path)
-            runpy._run_module_as_main("__main__", False)
-            return
+        path = absolute(words[0])
         try:
             main.__loader__, code = code_of(path)
         except OSError as error:
-            print(f"{sys.executable}: can't open file {os.path.abspath(path)!r}: [Errno {error.errno}] {error.strerror}",
+            print(f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}",
                   file=sys.stderr)
             sys.exit(2)
         main.__file__ = path
         main.__cached__ = None
-        begin_path_with(os.path.dirname(os.path.realpath(path)))
+    if folder is not None:
+        sys.path.insert(0, folder)
     exec(code, main.__dict__)
-
-
-def is_zip(path):
-    try:
-        with open(path, "rb") as file:
-            if file.read(2) != b"PK":
-                return False
-    except OSError:
-        return False
-    import zipfile
-    return zipfile.is_zipfile(path)
 
 
 def without_ours(hook):
@@ -512,6 +629,7 @@ class Calls:
 
     def serve(self):
         signal.signal(signal.SIGINT, self.interrupt)
+        signal.pthread_sigmask(signal.SIG_SETMASK, set())
         sys.modules["__hotplate_worker__"] = sys.modules[__name__]
         new_main()
         sys.argv[:] = [""]
@@ -812,12 +930,14 @@ def main():
         sys.exit("Python 3.9 or later is needed")
     if sys.argv[1] == "call":
         return None, None, int(sys.argv[2])
+    if not os.path.samefile(sys.executable, sys.argv[3]):  # as pyenv does, by the folder that a script begins in
+        sys.exit(f"{sys.argv[3]} starts another interpreter: set HOTPLATE_PYTHON to that, {sys.executable}")
     import ctypes
     LIBC = ctypes.CDLL(None)
     channel = socket.socket(fileno=int(sys.argv[1]))
     for name in THREAD_COUNTS[:3]:
         os.environ[name] = "1"
-    zygote = Zygote(channel, sys.argv[2], sys.argv[3:])
+    zygote = Zygote(channel, sys.argv[2], sys.argv[4:])
     program = zygote.serve()
     return zygote, program, None if program is None else program.calls
 
