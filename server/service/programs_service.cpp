@@ -190,6 +190,7 @@ grpc::ServerUnaryReactor* ProgramsService::RestartWorkers(grpc::CallbackServerCo
   return AnswerNow(context_, call, core::Scope::kCode, [&](const core::Principal& /*who*/) {
     WarmPythons* const pythons = context_.programs().pythons;
     response->set_count(pythons == nullptr ? 0 : static_cast<std::uint32_t>(pythons->Restart()));
+    if (context_.programs().workers != nullptr) context_.programs().workers->Clear();
     response->set_generation(context_.generation());
     return absl::OkStatus();
   });
