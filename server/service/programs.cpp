@@ -101,7 +101,6 @@ absl::StatusOr<core::JobRequest> JobAsRequest(const ServiceContext& context, con
   auto environment = settings.functions->Environment(spec.function().environment());
   if (!environment.ok()) return environment.status();
   if (request->label.empty()) request->label = (*function)->name;
-  request->may_run_here = false;
   request->work = std::make_shared<FunctionJob>(*settings.pythons, *settings.workers, *settings.segments,
                                                 FunctionJob::Call{*std::move(function), *std::move(environment),
                                                                   request->inputs.size() - 1, spec.function().keep()});

@@ -8,6 +8,7 @@
 #include "server/service/programs.h"
 #include "server/service/run_program_call.h"
 #include "server/service/unary.h"
+#include "server/workers/function_job.h"
 
 namespace hotplate::server {
 namespace {
@@ -16,6 +17,7 @@ struct FoundProgram {
   core::JobId id;
   std::shared_ptr<ProgramStreams> streams;
   bool ended = false;
+  bool is_function = false;
 };
 
 absl::StatusOr<FoundProgram> FindProgramOf(const ServiceContext& context, const core::Principal& who,
@@ -29,7 +31,8 @@ absl::StatusOr<FoundProgram> FindProgramOf(const ServiceContext& context, const 
                                       ", which prints nothing: its outputs are arrays (hotplate result " + id.value() +
                                       ")");
   }
-  return FoundProgram{std::move(id), program->streams(), job->end != nullptr};
+  const bool is_function = dynamic_cast<const FunctionJob*>(program) != nullptr;
+  return FoundProgram{std::move(id), program->streams(), job->end != nullptr, is_function};
 }
 
 absl::Status ReadOutput(const ServiceContext& context, const core::Principal& who,
@@ -105,6 +108,10 @@ grpc::ServerUnaryReactor* ProgramsService::Signal(grpc::CallbackServerContext* c
     if (!number.ok()) return number.status();
     const absl::StatusOr<FoundProgram> program = FindProgramOf(context_, who, request->job_id());
     if (!program.ok()) return program.status();
+    if (program->is_function) {
+      return absl::InvalidArgumentError("job " + program->id.value() +
+                                        " is a call of a function, which takes no signals: cancel it");
+    }
     if (!program->ended) program->streams->Signal(*number);
     response->set_generation(context_.generation());
     return absl::OkStatus();
@@ -189,8 +196,10 @@ grpc::ServerUnaryReactor* ProgramsService::RestartWorkers(grpc::CallbackServerCo
                                                           v1::RestartWorkersResponse* response) {
   return AnswerNow(context_, call, core::Scope::kCode, [&](const core::Principal& /*who*/) {
     WarmPythons* const pythons = context_.programs().pythons;
-    response->set_count(pythons == nullptr ? 0 : static_cast<std::uint32_t>(pythons->Restart()));
-    if (context_.programs().workers != nullptr) context_.programs().workers->Clear();
+    if (pythons != nullptr) {
+      const std::size_t count = pythons->Restart() + context_.programs().workers->Clear();
+      response->set_count(static_cast<std::uint32_t>(count));
+    }
     response->set_generation(context_.generation());
     return absl::OkStatus();
   });

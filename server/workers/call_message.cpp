@@ -11,7 +11,9 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/array/quoted.h"
 
 namespace hotplate::server {
 namespace {
@@ -98,27 +100,39 @@ absl::StatusOr<Place> ReadArray(Reader& reader, Signature& signature) {
 
 CallError ErrorIn(Reader& reader) {
   CallError error;
-  for (std::string* const text : {&error.type, &error.message, &error.traceback, &error.pickle}) *text = reader.Text();
+  for (std::string* const text : {&error.type, &error.message, &error.traceback}) {
+    *text = reader.Text();
+    if (!IsUtf8(*text)) *text = absl::CHexEscape(*text);
+  }
+  error.pickle = reader.Text();
   return error;
 }
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Descriptor>> SegmentCache::SegmentOf(const CallArray& array) {
+  std::list<Entry> gone;  // closed without the lock
   {
     MutexLock lock(mutex_);
-    for (auto one = entries_.begin(); one != entries_.end(); ++one) {
-      if (one->identity != array.identity) continue;
-      entries_.splice(entries_.begin(), entries_, one);
-      return one->segment;
+    std::shared_ptr<const Descriptor> found;
+    for (auto one = entries_.begin(); one != entries_.end();) {
+      const auto next = std::next(one);
+      if (one->buffer.expired()) {
+        bytes_ -= one->bytes;
+        gone.splice(gone.end(), entries_, one);
+      } else if (one->identity == array.buffer->identity()) {
+        found = one->segment;
+        entries_.splice(entries_.begin(), entries_, one);
+      }
+      one = next;
     }
+    if (found != nullptr) return found;
   }
   absl::StatusOr<Descriptor> made = SegmentWith({array}, {0}, array.data.size());
   if (!made.ok()) return made.status();
   auto segment = std::make_shared<const Descriptor>(*std::move(made));
-  std::list<Entry> gone;  // closed without the lock
   MutexLock lock(mutex_);
-  entries_.push_front({array.identity, array.data.size(), segment});
+  entries_.push_front({array.buffer, array.buffer->identity(), array.data.size(), segment});
   bytes_ += array.data.size();
   while (bytes_ > kMostBytes) {
     bytes_ -= entries_.back().bytes;
@@ -143,7 +157,7 @@ absl::StatusOr<CallMessage> MessageOfCall(const std::string& function_id, std::s
     return places_together.back();
   };
   for (const CallArray& input : inputs) {
-    if (input.identity == 0 || input.data.size() <= kMostInline) {
+    if (input.buffer == nullptr || input.buffer->identity() == 0 || input.data.size() <= kMostInline) {
       places.push_back(add(input));
       continue;
     }

@@ -40,20 +40,21 @@ inline constexpr std::size_t kFunctionId = 64;
 struct CallArray {
   Signature signature;
   std::span<const std::byte> data;
-  std::uint64_t identity = 0;  // of content that never changes; 0: none
+  std::shared_ptr<const HostBuffer> buffer = nullptr;  // that has the data, if its content never changes
 };
 
-// The segments of arrays that were inputs lately, so that an array which stays is copied to shared memory once.
-// Thread-safe.
+// The segments of arrays that were inputs lately, so that an array which stays is copied to shared memory once. Those
+// of arrays that are gone go with the next call. Thread-safe.
 class SegmentCache {
  public:
-  static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // what was not used for longest goes
+  static constexpr std::uint64_t kMostBytes = std::uint64_t{512} << 20;  // what was not used for longest goes
 
   // RESOURCE_EXHAUSTED: there is no shared memory for it.
   absl::StatusOr<std::shared_ptr<const Descriptor>> SegmentOf(const CallArray& array);
 
  private:
   struct Entry {
+    std::weak_ptr<const HostBuffer> buffer;
     std::uint64_t identity = 0, bytes = 0;
     std::shared_ptr<const Descriptor> segment;
   };

@@ -31,10 +31,17 @@ void ReportProgress(TaskControl& control, double fraction) {
       .store(static_cast<std::uint32_t>(fraction * 1e6), std::memory_order_relaxed);
 }
 
-// The next message with the descriptor that came with it. Nothing, with errno, if there is none.
-std::optional<std::pair<std::string, Descriptor>> Receive(int socket) {
-  std::string text(kMostMessage, '\0');
-  iovec data{text.data(), text.size()};
+struct Received {
+  enum class What { kMessage, kEnd, kNothing, kNoRoom };
+  What what = What::kNothing;
+  std::string text;
+  Descriptor segment;  // that came with it, if one did
+};
+
+Received Receive(int socket) {
+  Received received;
+  received.text.resize(kMostMessage);
+  iovec data{received.text.data(), received.text.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostDescriptors)> room{};
   msghdr plain{};
   plain.msg_iov = &data;
@@ -42,18 +49,23 @@ std::optional<std::pair<std::string, Descriptor>> Receive(int socket) {
   plain.msg_control = room.data();
   plain.msg_controllen = room.size();
   const ssize_t got = recvmsg(socket, &plain, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (got <= 0) return std::nullopt;
-  text.resize(static_cast<std::size_t>(got));
-  Descriptor segment;
+  if (got < 0) {
+    received.what = errno == EAGAIN || errno == EINTR ? Received::What::kNothing : Received::What::kEnd;
+    return received;
+  }
+  received.text.resize(static_cast<std::size_t>(got));
   for (cmsghdr* header = CMSG_FIRSTHDR(&plain); header != nullptr; header = CMSG_NXTHDR(&plain, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
     for (std::size_t i = 0; i < (header->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
       int number = -1;
       std::memcpy(&number, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
-      segment.Take(number);
+      received.segment.Take(number);
     }
   }
-  return std::pair(std::move(text), std::move(segment));
+  received.what = got == 0                              ? Received::What::kEnd
+                  : (plain.msg_flags & MSG_CTRUNC) != 0 ? Received::What::kNoRoom
+                                                        : Received::What::kMessage;
+  return received;
 }
 
 }  // namespace
@@ -80,7 +92,7 @@ absl::StatusOr<CallReply> CallWorker::Call(const CallMessage& message, ProgramSt
   iovec data{const_cast<char*>(message.text.data()), message.text.size()};
   plain.msg_iov = &data;
   plain.msg_iovlen = 1;
-  constexpr std::size_t kMostSegments = 64;
+  constexpr std::size_t kMostSegments = 65;  // of 64 inputs and the code
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostSegments)> room{};
   std::vector<int> numbers;
   for (const auto& segment : message.segments) numbers.push_back(segment->get());
@@ -102,7 +114,9 @@ absl::StatusOr<CallReply> CallWorker::Call(const CallMessage& message, ProgramSt
   return Await(output, control);
 }
 
-bool CallWorker::alive() const {
+bool CallWorker::Refresh() {
+  ProgramStreams nobodys(/*has_client=*/false);
+  PassOn(nobodys);
   // Neither has anything to read while it waits, but for its end.
   pollfd descriptors[] = {{running_.control.get(), POLLIN, 0}, {calls_.get(), POLLIN, 0}};
   return poll(descriptors, std::size(descriptors), 0) == 0;
@@ -112,29 +126,37 @@ absl::StatusOr<CallReply> CallWorker::Await(ProgramStreams& output, TaskControl&
   std::optional<Steady::time_point> asked;
   bool killed = false;
   for (;;) {
-    pollfd descriptors[] = {{calls_.get(), POLLIN, 0},
+    pollfd descriptors[] = {{killed ? -1 : calls_.get(), POLLIN, 0},
                             {running_.control.get(), POLLIN, 0},
                             {running_.out.get(), POLLIN, 0},
                             {running_.err.get(), POLLIN, 0}};
     poll(descriptors, std::size(descriptors), static_cast<int>(kLookAtCancel.count()));
-    if (descriptors[2].revents != 0) PassOn(running_.out, OutputStream::kOut, output);
-    if (descriptors[3].revents != 0) PassOn(running_.err, OutputStream::kErr, output);
+    // A block at a time: one that prints without end is to be heard no less when it is cancelled.
+    if (descriptors[2].revents != 0) ReadSome(running_.out, OutputStream::kOut, output);
+    if (descriptors[3].revents != 0) ReadSome(running_.err, OutputStream::kErr, output);
     if (descriptors[0].revents != 0) {
-      if (std::optional<std::pair<std::string, Descriptor>> message = Receive(calls_.get())) {
-        absl::StatusOr<CallReply> reply = CallReply::Of(std::move(message->first), std::move(message->second));
+      Received message = Receive(calls_.get());
+      if (message.what == Received::What::kMessage) {
+        absl::StatusOr<CallReply> reply = CallReply::Of(std::move(message.text), std::move(message.segment));
         if (reply.ok() && reply->kind == CallReply::Kind::kProgress) {
           ReportProgress(control, reply->progress);
           continue;
         }
-        PassOn(running_.out, OutputStream::kOut, output);
-        PassOn(running_.err, OutputStream::kErr, output);
-        if (reply.ok()) return reply;
-        usable_ = false;
-        running_.Kill();
-        return absl::InternalError(
-            absl::StrCat("its worker broke the rules of its socket: ", reply.status().message()));
+        PassOn(output);
+        if (!reply.ok()) {
+          usable_ = false;
+          return absl::InternalError(
+              absl::StrCat("its worker broke the rules of its socket: ", reply.status().message()));
+        }
+        // Its interrupt may still be on the way, and would hit the next call.
+        if (asked) usable_ = false;
+        return reply;
       }
-      if (descriptors[1].revents == 0 && !killed) {  // it has closed its socket, and goes on
+      if (message.what == Received::What::kNoRoom) {
+        usable_ = false;
+        return absl::ResourceExhaustedError("the daemon has no descriptor left for its result");
+      }
+      if (message.what == Received::What::kEnd && descriptors[1].revents == 0) {  // it has closed it, and goes on
         usable_ = false;
         running_.Kill();
         killed = true;
@@ -142,8 +164,7 @@ absl::StatusOr<CallReply> CallWorker::Await(ProgramStreams& output, TaskControl&
     }
     if (descriptors[1].revents != 0) {
       usable_ = false;
-      PassOn(running_.out, OutputStream::kOut, output);
-      PassOn(running_.err, OutputStream::kErr, output);
+      PassOn(output);
       return WhyItEnded(asked.has_value());
     }
     if (killed || !control.cancel_requested()) continue;
@@ -167,8 +188,11 @@ absl::Status CallWorker::WhyItEnded(bool cancelled) {
                     : error;
 }
 
-void CallWorker::PassOn(Descriptor& from, OutputStream stream, ProgramStreams& output) {
-  while (from && ReadSome(from, stream, output)) {
+void CallWorker::PassOn(ProgramStreams& output) {
+  constexpr int kBlocks = 17;  // of 64 KiB: a pipe has 1 MiB at most, and may be filled again as it is read
+  for (int i = 0; i < kBlocks && running_.out && ReadSome(running_.out, OutputStream::kOut, output); ++i) {
+  }
+  for (int i = 0; i < kBlocks && running_.err && ReadSome(running_.err, OutputStream::kErr, output); ++i) {
   }
 }
 

@@ -22,6 +22,7 @@ class CallWorker {
  public:
   // Between the interrupt of a call that is cancelled and the end of its worker.
   static constexpr std::chrono::milliseconds kGrace{200};
+  static constexpr std::size_t kMostFunctions = 1000;  // that one worker keeps
 
   // `python`: its interpreter and environment. Refuses as WarmPythons::Start.
   static absl::StatusOr<std::unique_ptr<CallWorker>> Start(WarmPythons& pythons, Program python,
@@ -31,11 +32,12 @@ class CallWorker {
   // more use; CANCELLED: since `control` asked for it.
   absl::StatusOr<CallReply> Call(const CallMessage& message, ProgramStreams& output, TaskControl& control);
 
-  bool usable() const { return usable_; }
-  // False: it has ended while it waited.
-  bool alive() const;
-  // Whether it has this function; and from now on it has.
-  bool Learn(const std::string& function_id) { return !functions_.insert(function_id).second; }
+  // Whether it may have another call.
+  bool usable() const { return usable_ && functions_.size() < kMostFunctions; }
+  // False: it has ended while it waited. What was printed meanwhile is thrown away: it is of no call.
+  bool Refresh();
+  bool Knows(const std::string& function_id) const { return functions_.contains(function_id); }
+  void Learn(const std::string& function_id) { functions_.insert(function_id); }
 
   // Of its start, for the receipt of its first call.
   const std::string& why_cold() const { return why_cold_; }
@@ -50,7 +52,8 @@ class CallWorker {
 
   absl::StatusOr<CallReply> Await(ProgramStreams& output, TaskControl& control);
   absl::Status WhyItEnded(bool cancelled);
-  void PassOn(Descriptor& from, OutputStream stream, ProgramStreams& output);
+  // What is in its pipes now.
+  void PassOn(ProgramStreams& output);
 
   RunningProgram running_;
   Descriptor calls_;

@@ -65,6 +65,7 @@ core::RunResult FunctionJob::Run(const DeviceInfo& device, const std::vector<cor
       worker = *std::move(started);
       use.warm = worker->why_cold().empty();
       use.why_cold = worker->why_cold();
+      pool_.Add(*worker);
     }
   }
   use.start = Steady::now() - begin;
@@ -77,15 +78,19 @@ core::RunResult FunctionJob::Run(const DeviceInfo& device, const std::vector<cor
       use.system = reply->system;
       use.peak_bytes = reply->peak_bytes;
       if (reply->kind == CallReply::Kind::kResult) {
+        worker->Learn(call_.function->id);
         error = TakeOutputs(*reply, allocate, result);
       } else {
         error = absl::AbortedError(Named(absl::StrCat(reply->error.type, ": ", reply->error.message)));
         AddTo(error, reply->error);
       }
     }
-    if (worker->usable()) pool_.Return(key, std::move(worker));
+    pool_.Return(key, std::move(worker));
   }
   streams_->Over();
+  // The job may be listed for an hour: what it would have to keep of its client's need not be.
+  call_.function.reset();
+  call_.environment.reset();
   result.process = use;
   if (error.ok()) return result;
   result.outputs.clear();
@@ -102,11 +107,11 @@ absl::StatusOr<CallReply> FunctionJob::RunIn(CallWorker& worker, const std::vect
                                              TaskControl& control) const {
   std::vector<CallArray> arrays;
   for (const core::OutsideInput& input : inputs) {
-    arrays.push_back({input.signature, input.data, input.identity});
+    arrays.push_back({input.signature, input.buffer->bytes(), input.buffer});
   }
   const FunctionCode& function = *call_.function;
   const absl::StatusOr<CallMessage> message =
-      MessageOfCall(function.id, worker.Learn(function.id) ? std::string_view() : function.code, arrays, segments_);
+      MessageOfCall(function.id, worker.Knows(function.id) ? std::string_view() : function.code, arrays, segments_);
   if (!message.ok()) return message.status();
   absl::StatusOr<CallReply> reply = worker.Call(*message, *streams_, control);
   if (reply.ok() || absl::IsCancelled(reply.status())) return reply;

@@ -21,7 +21,7 @@ class FunctionJob final : public PrintingWork {
   struct Call {
     std::shared_ptr<const FunctionCode> function;
     std::shared_ptr<const FunctionEnvironment> environment;
-    std::size_t arrays = 0;  // among its arguments; they are the inputs "0", "1", …
+    std::size_t arrays = 0;  // among its arguments; they are the inputs "a0", "a1", …
     bool keep = false;       // the arrays in its result stay
   };
 
@@ -51,7 +51,7 @@ class FunctionJob final : public PrintingWork {
   WarmPythons& pythons_;
   WorkerPool& pool_;
   SegmentCache& segments_;
-  const Call call_;
+  Call call_;  // whose function and environment go when it has run
   const std::shared_ptr<ProgramStreams> streams_;
 };
 

@@ -66,7 +66,7 @@ def test_arrays_go_there_and_back(gpu, dtype, shape):
     np.testing.assert_array_equal(y, x)
     np.testing.assert_array_equal(z, x.T)
     assert y.dtype == x.dtype and y.shape == x.shape
-    assert same or x.nbytes < 1024
+    assert same
 
 
 def test_orders_and_byte_orders(gpu):
@@ -115,6 +115,12 @@ def test_a_result_that_does_not_come_back_is_named(gpu):
         return Model()
     with pytest.raises(TypeError, match='make returned a Model.*returns="object"'):
         gpu.function(make)()
+    with pytest.raises(TypeError, match="returned an array of 10 axes"):
+        gpu.function(lambda: __import__("numpy").zeros((1,) * 10))()
+    with pytest.raises(TypeError, match="returned more than 63 arrays"):
+        gpu.function(lambda: [__import__("numpy").zeros(1) for _ in range(64)])()
+    with pytest.raises(TypeError, match="returned a matrix"):
+        gpu.function(lambda: __import__("numpy").matrix([[1]]))()
     with pytest.raises(TypeError, match="array of object"):
         gpu.function(lambda: __import__("numpy").array([{}], dtype=object))()
 
@@ -124,6 +130,74 @@ def test_any_object_by_choice(gpu):
     came = gpu.function(lambda x: (__import__("fractions").Fraction(1, 3), x), returns="object")(np.arange(1000))
     assert came[0] == fractions.Fraction(1, 3)
     np.testing.assert_array_equal(came[1], np.arange(1000))
+
+
+def test_any_object_comes_back_as_it_is(gpu):
+    def make():
+        import numpy as np
+        one = np.arange(5)
+        return {"same": (one, one), "matrix": np.matrix([[1]]), "axes": np.zeros((1,) * 10), "many": [np.zeros(1) for _ in range(100)]}
+    came = gpu.function(make, returns="object")()
+    assert came["same"][0] is came["same"][1] and type(came["matrix"]) is np.matrix
+    assert came["axes"].ndim == 10 and len(came["many"]) == 100
+
+
+def test_many_and_strange_arrays_among_the_arguments(gpu):
+    many = {i: np.full(3, i) for i in range(100)}
+    assert gpu.function(lambda many: sum(float(x.sum()) for x in many.values()))(many) == 3 * sum(range(100))
+    assert gpu.function(lambda x: (x.ndim, x.sum()))(np.ones((1,) * 10)) == (10, 1)
+    numbers = gpu.function(lambda: [__import__("numpy").float32(i) for i in range(100)])()
+    assert numbers == list(range(100)) and type(numbers[0]) is np.float32
+
+
+def test_what_the_daemon_has_lost_is_sent_again(gpu):
+    function = gpu.function(lambda x: x + 1)
+    assert function(1) == 2
+    function._id = "0" * 64  # as if it had had to go
+    assert function(2) == 3
+    function._id = "0" * 64
+    with pytest.raises(KeyError, match="no function"):
+        function.submit(3).result(PATIENCE)
+    assert function.submit(3).result(PATIENCE) == 4
+
+
+def test_another_environment_is_another_worker(gpu, monkeypatch):
+    function = gpu.function(lambda: (__import__("os").getpid(), __import__("os").environ.get("HP_WORD")))
+    first = function()
+    monkeypatch.setenv("HP_WORD", "new")
+    pid, word = function()
+    assert word == "new" and pid != first[0]
+
+
+def test_a_function_that_prints_without_end_is_cancelled(gpu):
+    def talk():
+        block = b"x" * (1 << 20)
+        while True:
+            __import__("os").write(1, block)
+    with pytest.raises(hp.JobTimeout):
+        gpu.function(talk, time_limit=0.5)()
+
+
+def test_what_goes_on_printing_does_not_hold_up_the_next_call(gpu):
+    def leave():
+        import subprocess
+        subprocess.Popen(["yes"])
+        return 1
+    assert gpu.function(leave)() == 1
+    future = gpu.submit(lambda: 2)
+    assert future.result(PATIENCE) == 2
+    with pytest.raises(hp.JobFailed):
+        gpu.function(lambda: os._exit(1))()
+
+
+def test_names_of_an_objects_own_do_not_hide_the_functions(gpu):
+    class Model:
+        def __init__(self):
+            self.name, self.value, self.map, self.prepare = "mine", 3, None, None
+
+        def __call__(self):
+            return self.value
+    assert gpu.function(Model())() == 3
 
 
 def test_a_result_cannot_run_code_here(gpu):

@@ -323,6 +323,10 @@ class Plan(KernelSpec):
             self._signatures[key] = found
         return found
 
+    def forget(self, error: BaseException) -> bool:
+        """What a hotplate.functions.Function does after an error: a kernel stays where it is."""
+        return False
+
     # Results.
 
     def value(self, client: Connection, result: _core.Result, out: Optional[Mapping[str, np.ndarray[Any, Any]]],

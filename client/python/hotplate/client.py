@@ -9,7 +9,7 @@ from .arguments import count, number_of_job, path, seconds, shown, text
 from .arrays import Array, described, send
 from .errors import Error, InvalidType
 from .jobs import Job, Jobs
-from .kernels import Kernels
+from .kernels import Kernels, sent_once
 from .numpy_functions import NumPyFunctions
 from .receipt import Receipt
 
@@ -163,7 +163,8 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         Example:
             >>> totals = list(gpu.map(total, chunks))
         """
-        futures = [self.submit(kernel, *elements) for elements in zip(*iterables)]
+        once = sent_once(self, kernel)
+        futures = [self.submit(once, *elements) for elements in zip(*iterables)]
 
         def results() -> Iterator[Any]:
             try:

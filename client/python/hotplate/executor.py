@@ -5,12 +5,12 @@ from __future__ import annotations
 import collections
 import concurrent.futures
 import threading
-from typing import Any, Deque, Optional, Sequence
+from typing import Any, Deque, Iterator, Optional, Sequence
 
 from .calls import Plan
 from .client import Client, connect
 from .futures import CallFuture
-from .kernels import resolve
+from .kernels import resolve, sent_once
 
 
 class Executor(concurrent.futures.Executor):
@@ -87,6 +87,15 @@ class Executor(concurrent.futures.Executor):
         else:
             self._start_more()  # there may be room again
         return future
+
+    def map(self, fn: Any, *iterables: Any, timeout: Optional[float] = None, chunksize: int = 1) -> Iterator[Any]:
+        """As the standard library's; a function of yours is sent once.
+
+        Example:
+            >>> products = list(executor.map(gpu.matmul, many_a, many_b))
+        """
+        fn = sent_once(self._client, fn, returns="object")
+        return super().map(fn, *iterables, timeout=timeout, chunksize=chunksize)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Accepts no more calls.

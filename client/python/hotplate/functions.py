@@ -17,7 +17,7 @@ from .arguments import seconds, shown
 from .arrays import Array
 from .calls import Call
 from .connection import Connection
-from .errors import InvalidCall, InvalidType
+from .errors import InvalidCall, InvalidType, NotFound
 from .receipt import Receipt
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from .futures import CallFuture
     from .kernels import Kernels
 
-# Smaller arrays are pickled with the other arguments.
-_SMALL = 1024
+# Beside the other arguments, which are pickled; what is more is pickled too.
 _MOST_ARRAYS = 63
+_MOST_AXES = 8
 _LIBRARIES = ("cupy", "jax", "torch")
 # The dtypes of the daemon's arrays.
 _DTYPES = frozenset(np.dtype(name) for name in (
@@ -35,6 +35,7 @@ _DTYPES = frozenset(np.dtype(name) for name in (
     "complex64", "complex128"))
 # Of a result, these are rebuilt here; nothing else is.
 _PLAIN = {("builtins", kind.__name__): kind for kind in (complex, bytearray, range, slice, set, frozenset)}
+_PLAIN |= {("numpy", "dtype"): np.dtype, ("numpy.core.multiarray", "scalar"): np.float64(0).__reduce__()[0]}
 # Not for the node, as hotplate python leaves them out.
 _OWN = ("HOTPLATE_", "SSH_")
 _OWN_NAMES = frozenset(("DISPLAY", "XDG_RUNTIME_DIR"))
@@ -65,7 +66,7 @@ class Function:
             raise InvalidCall(f"wants is {shown(wants)}; it can be 'cupy', 'jax' or 'torch', or None for NumPy's arrays")
         if returns not in (None, "object"):
             raise InvalidCall(f"returns is {shown(returns)}; it can be 'object', for anything that can be pickled, or None")
-        functools.update_wrapper(self, function)
+        functools.update_wrapper(self, function, updated=())
         self._client = client
         self._function = function
         self._name = getattr(function, "__name__", type(function).__name__)
@@ -76,6 +77,8 @@ class Function:
         self._keep = bool(keep)
         self._python = python
         self._id: Optional[str] = None  # once it was sent
+        # A worker of another interpreter may have no cloudpickle.
+        self._with_cloudpickle = python is not None and python != sys.executable
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function and waits.
@@ -86,7 +89,12 @@ class Function:
             TypeError: an argument that cannot be pickled.
             hotplate.JobTimeout: time_limit passed.
         """
-        return self.prepare(self._client, args, kwargs).run()
+        try:
+            return self.prepare(self._client, args, kwargs).run()
+        except NotFound as error:
+            if not self.forget(error):
+                raise
+        return self.prepare(self._client, args, kwargs).run()  # nothing has run
 
     def submit(self, *args: Any, **kwargs: Any) -> CallFuture:
         """Starts a call and returns at once.
@@ -131,8 +139,17 @@ class Function:
 
     def _sent(self, client: Connection) -> str:
         if self._id is None:
-            self._id = client._core.put_function(self._name[:64], pack(self._function))
+            name = self._name.encode()[:64].decode("utf-8", "ignore")
+            self._id = client._core.put_function(name, pack(self._function, self._with_cloudpickle))
         return self._id
+
+    def forget(self, error: BaseException) -> bool:
+        """Whether the error says that the daemon has no longer got what was sent once; the next call sends it again."""
+        lost = {field for field, _ in getattr(error, "violations", ())} & {"function", "environment"}
+        if lost and isinstance(error, NotFound):
+            self._id = None
+            _environments.pop(self._client, None)
+        return bool(lost)
 
     def value(self, client: Connection, result: _core.Result, out: Any, keep: Any) -> Any:
         """The result of a call, whose arrays are taken out of the job's."""
@@ -150,10 +167,10 @@ class Function:
 
 
 class _Plain(pickle.Unpickler):
-    """Rebuilds nothing but plain values: the worker's bytes must not run code here."""
+    """Rebuilds nothing but plain values and NumPy's scalars: the worker's bytes must not run code here."""
 
     def find_class(self, module: str, name: str) -> Any:
-        kind = _PLAIN.get((module, name))
+        kind = _PLAIN.get((module.replace("numpy._core.", "numpy.core."), name))
         if kind is None:
             raise InvalidType(f"the result names {module}.{name}, which is not rebuilt here without returns='object'")
         return kind
@@ -170,11 +187,14 @@ def _packed(name: str, client: Connection, said: Mapping[str, Any], args: Sequen
         if isinstance(value, Array):
             if value._client is not client and not client.same_daemon(value._client):
                 raise InvalidType(f"{name}: {value!r} is on another daemon than this call's: its elements are A.numpy()")
-        elif type(value) is not np.ndarray or value.nbytes < _SMALL or value.dtype not in _DTYPES:
+        elif type(value) is not np.ndarray or value.dtype not in _DTYPES or value.ndim > _MOST_AXES:
             return None
         if id(value) not in places:
             if len(arrays) == _MOST_ARRAYS:
-                raise InvalidCall(f"{name}: there are more than {_MOST_ARRAYS} arrays among the arguments")
+                if type(value) is np.ndarray:
+                    return None
+                raise InvalidCall(f"{name}: there are more than {_MOST_ARRAYS} arrays among the arguments, and this one is the "
+                                  f"daemon's: {value!r}")
             places[id(value)] = len(arrays)
             seen.append(value)
             arrays.append(value if isinstance(value, Array) else
@@ -224,8 +244,12 @@ def _sources() -> dict[str, str]:
     return {name: sources[name] for name in sorted(sources, reverse=True)}
 
 
-def pack(function: Callable[..., Any]) -> bytes:
+def pack(function: Callable[..., Any], with_cloudpickle: bool = False) -> bytes:
     """A function for a worker, by value where its module is none that the worker can import.
+
+    Args:
+        function: the function.
+        with_cloudpickle: send cloudpickle along, for a worker that has none.
 
     Raises:
         TypeError: it cannot be pickled.
@@ -239,20 +263,20 @@ def pack(function: Callable[..., Any]) -> bytes:
         raise InvalidType(f"{name} cannot be sent: {error}") from error
     paths = [os.path.abspath(path) for path in sys.path if path == "" or os.path.isdir(path)]
     return pickle.dumps({"python": sys.version_info[:2], "name": getattr(function, "__name__", type(function).__name__),
-                         "path": paths, "cloudpickle": _sources(), "pickle": code}, 5)
+                         "path": paths, "cloudpickle": _sources() if with_cloudpickle else {}, "pickle": code}, 5)
 
 
-_environments: weakref.WeakKeyDictionary[Connection, dict[tuple[str, str], str]] = weakref.WeakKeyDictionary()
+_environments: weakref.WeakKeyDictionary[Connection, dict[tuple[str, str, int], str]] = weakref.WeakKeyDictionary()
 
 
 def environment_of(client: Connection, python: Optional[str]) -> str:
     """The id of the environment that calls run in: this one, with this interpreter or another one."""
     known = _environments.setdefault(client, {})
-    key = (python or sys.executable, os.getcwd())
+    key = (python or sys.executable, os.getcwd(), hash(frozenset(os.environ.items())))
     if key not in known:
         variables = [os.fsencode(name) + b"=" + os.fsencode(value) for name, value in os.environ.items()
                      if not name.startswith(_OWN) and name not in _OWN_NAMES]
-        known[key] = client._core.open_environment(*key[:1], variables, key[1])
+        known[key] = client._core.open_environment(key[0], variables, key[1])
     return known[key]
 
 

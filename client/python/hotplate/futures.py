@@ -171,6 +171,8 @@ class CallFuture(Future):  # type: ignore[type-arg]
         try:
             if call is not None and call.end_progress is not None:
                 call.end_progress()
+            if call is not None and error is not None:
+                call.plan.forget(error)
             if call is not None and came is not None:
                 # Even if the call was cancelled too late: the arrays that it left on the daemon are freed with it.
                 value = call.finish(came)

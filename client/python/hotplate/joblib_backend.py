@@ -91,7 +91,7 @@ class _Backend:
     def abort_everything(self, ensure_ready: bool = True) -> None:
         """After an error: cancels what has not ended."""
         if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
+            self._executor._cancel_all()
             self._executor = None
         if ensure_ready:
             self.configure(n_jobs=self.parallel.n_jobs, parallel=self.parallel)

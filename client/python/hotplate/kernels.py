@@ -171,3 +171,12 @@ def resolve(client: Kernels, kernel: Any, inputs: Sequence[Any], keywords: dict[
         return Function(client, kernel, returns=returns), inputs, keywords  # type: ignore[return-value]
     raise TypeError(f"{shown(kernel)} is a {type(kernel).__name__}: pass a kernel (gpu.matmul), its name, or a function of "
                     "your own")
+
+
+def sent_once(client: Kernels, kernel: Any, returns: Optional[str] = None) -> Any:
+    """A function of the caller's own as one that many calls share; anything else as it is."""
+    if isinstance(kernel, (str, Kernel, functools.partial)) or not callable(kernel):
+        return kernel
+    from .functions import Function
+
+    return kernel if isinstance(kernel, Function) else Function(client, kernel, returns=returns)

@@ -107,8 +107,9 @@ void JobTable::Fetched(Job& job) {
   Put(Take(job), JobShelf::kDelivered);
 }
 
-void JobTable::ResultsDropped(Job& job) {
-  const std::uint64_t bytes = std::exchange(job.retained_bytes, 0);
+void JobTable::ResultsDropped(Job& job, std::uint64_t stay) {
+  const std::uint64_t bytes = job.retained_bytes - std::min(stay, job.retained_bytes);
+  job.retained_bytes -= bytes;
   if (job.shelf != JobShelf::kNone) ShelfOf(job).bytes -= bytes;
 }
 

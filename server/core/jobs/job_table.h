@@ -47,7 +47,7 @@ class JobTable {
   // Somebody has got its result; large outputs, which go with the job, are still to be read.
   void Fetched(Job& job);
   // Its inline results are not kept after all.
-  void ResultsDropped(Job& job);
+  void ResultsDropped(Job& job, std::uint64_t stay);
   // The next job to leave, or null: too old, or delivered and one too many, or with too many bytes. It is out of the
   // table.
   std::shared_ptr<Job> Evict(SteadyTime now);

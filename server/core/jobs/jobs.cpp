@@ -387,7 +387,6 @@ void Jobs::Tell(Job& job) {
 }
 
 void Jobs::ReleaseOutputs(Job& job) {
-  if (job.work != nullptr) return;       // what it printed can be read while the job is listed
   if (!job.request_key.empty()) return;  // whoever gave a request id may come back for the result
   std::shared_ptr<const JobEnd> old;     // goes after the lock
   {
@@ -404,7 +403,10 @@ void Jobs::ReleaseOutputs(Job& job) {
   JobEvent released = Event(Kind::kOutputsReleased);
   released.end = std::move(stripped);
   MutexLock lock(mutex_);
-  if (Record(job, released)) table_.ResultsDropped(job);
+  if (Record(job, released)) {
+    // What it printed can be read while the job is listed.
+    table_.ResultsDropped(job, job.work != nullptr ? job.work->kept_bytes() : 0);
+  }
 }
 
 void Jobs::Refuse(const std::string& reason) {

@@ -20,8 +20,7 @@ namespace hotplate::core {
 
 struct OutsideInput {
   Signature signature;
-  std::span<const std::byte> data;
-  std::uint64_t identity = 0;  // HostBuffer's
+  std::shared_ptr<const HostBuffer> buffer;
 };
 
 class OutsideWork {

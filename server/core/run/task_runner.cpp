@@ -155,7 +155,7 @@ RunResult TaskRunner::RunOutside(Job& job) {
     const std::optional<nanoseconds> load = result.load;
     std::vector<OutsideInput> inputs;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
-      inputs.push_back({job.bound.call.inputs[i], inputs_[i]->bytes(), inputs_[i]->identity()});
+      inputs.push_back({job.bound.call.inputs[i], inputs_[i]});
     }
     result = job.work->Run(
         device_, inputs, [this](std::size_t bytes) { return arrays_.AllocateArray(bytes); }, job.control);

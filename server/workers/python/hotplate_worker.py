@@ -573,6 +573,7 @@ def without_ours(hook):
 INLINE = 32 << 10
 MOST_MESSAGE = 160 << 10
 MOST_ARRAYS = 63
+MOST_AXES = 8
 DTYPES = {1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "uint8", 7: "uint16", 8: "uint32", 9: "uint64",
           10: "float16", 11: "bfloat16", 12: "float32", 13: "float64", 14: "complex64", 15: "complex128"}
 NUMBERS = {name: number for number, name in DTYPES.items()}
@@ -652,7 +653,7 @@ class Calls:
             raise KeyboardInterrupt
 
     def receive(self):
-        size, ancillary, _, _ = self.channel.recvmsg_into([self.room], socket.CMSG_SPACE(4 * (MOST_ARRAYS + 1)),
+        size, ancillary, _, _ = self.channel.recvmsg_into([self.room], socket.CMSG_SPACE(4 * (MOST_ARRAYS + 2)),
                                                           socket.MSG_CMSG_CLOEXEC)
         segments = array.array("i")
         for level, kind, content in ancillary:
@@ -744,7 +745,8 @@ class Calls:
 def progress(fraction):
     """hotplate.progress in a worker."""
     if CALLS is not None and os.getpid() == CALLS.pid:
-        CALLS.progress(fraction)
+        if CALLS.calling:
+            CALLS.progress(fraction)
 
 
 def describe(dtype, shape, place, size):
@@ -834,14 +836,12 @@ class Unpacker:
 
 
 def as_array(value):
-    """NumPy's array of an array of another package's on whatever device, or of NumPy's scalar; else None."""
+    """An array of NumPy's, also of one of another package's on whatever device; else None."""
     np = sys.modules.get("numpy")
     if np is None:
         return None
-    if isinstance(value, np.generic):
-        return np.asarray(value)
-    if isinstance(value, np.ndarray):
-        return np.asarray(value) if type(value) is not np.ma.MaskedArray else None
+    if type(value) is np.ndarray:
+        return value
     package = type(value).__module__.partition(".")[0]
     if package == "cupy" and hasattr(value, "get"):
         return value.get()
@@ -856,26 +856,37 @@ def pack(value, options, name):
     """A result: the arrays in it, and all else pickled."""
     import io
     import pickle
-    arrays = []
+    arrays, places, seen = [], {}, []
     anything = options.get("returns") == "object"
+    np = sys.modules.get("numpy")
+    scalar = None if np is None else np.float64(0).__reduce__()[0]
 
     class Packer(pickle.Pickler):
         def persistent_id(self, one):
-            found = as_array(one)
+            # By choice objects come back as they are: what is inside them must not become something else.
+            found = (one if np is not None and type(one) is np.ndarray else None) if anything else as_array(one)
             if found is None:
                 return None
-            if found.dtype.name not in NUMBERS or len(arrays) == MOST_ARRAYS:
+            if id(one) in places:
+                return places[id(one)]
+            wrong = (f"an array of {found.dtype}" if found.dtype.name not in NUMBERS else
+                     f"an array of {found.ndim} axes" if found.ndim > MOST_AXES else
+                     f"more than {MOST_ARRAYS} arrays" if len(arrays) == MOST_ARRAYS else None)
+            if wrong is not None:
                 if anything:
                     return None
-                raise Refused(f"{name} returned an array of {found.dtype}, which is no number: returns=\"object\" takes any"
-                              if found.dtype.name not in NUMBERS else
-                              f"{name} returned more than {MOST_ARRAYS} arrays: returns=\"object\" takes any number")
+                raise Refused(f"{name} returned {wrong}, which does not come back: returns=\"object\" takes anything")
+            places[id(one)] = len(arrays)
+            seen.append(one)  # so that no other object gets its id
             found = found.astype(found.dtype.newbyteorder("="), order="C", copy=False)
             arrays.append(numpy().ascontiguousarray(found).reshape(found.shape))
             return len(arrays) - 1
 
         def reducer_override(self, one):
             if type(one) in PLAIN or any(one is kind for kind in PLAIN):
+                return NotImplemented
+            if np is not None and (one is scalar or one is np.dtype or isinstance(one, (np.generic, np.dtype)) and
+                                   getattr(one, "dtype", one).name in NUMBERS):
                 return NotImplemented
             raise Refused(f"{name} returned a {type(one).__name__}: arrays, numbers, texts, and tuples, lists, dicts and sets "
                           "of them come back; returns=\"object\" takes anything that can be pickled")
@@ -916,7 +927,7 @@ def error_text(error):
         packed = pickle.dumps(error)
     except Exception:
         packed = b""
-    texts = [f"{kind.__module__}.{kind.__qualname__}".encode("utf-8", "replace")[:256],
+    texts = [f"{kind.__module__}.{kind.__qualname__}".encode("utf-8", "replace")[:256].decode("utf-8", "ignore").encode(),
              message.encode("utf-8", "replace")[:8192].decode("utf-8", "ignore").encode(),
              shown.encode("utf-8", "replace")[-32768:].decode("utf-8", "ignore").encode(),
              packed if len(packed) <= 32768 else b""]
@@ -929,6 +940,7 @@ def main():
     if sys.version_info < (3, 9):
         sys.exit("Python 3.9 or later is needed")
     if sys.argv[1] == "call":
+        os.set_inheritable(int(sys.argv[2]), False)
         return None, None, int(sys.argv[2])
     if not os.path.samefile(sys.executable, sys.argv[3]):  # as pyenv does, by the folder that a script begins in
         sys.exit(f"{sys.argv[3]} starts another interpreter: set HOTPLATE_PYTHON to that, {sys.executable}")

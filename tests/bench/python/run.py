@@ -7,7 +7,7 @@ usage: PYTHON tests/bench/python/run.py [--bin FOLDER] [--size MB] [--only SECTI
           are to be compared with: pip install "dask[distributed]" ray pyarrow
   --bin   where hotplated and bench_call_peer are (default: build/release/bin)
   --size  of what goes up and down, in MB (default 256)
-  --only  cpp, import, dask, ray or flight; repeatable
+  --only  cpp, import, functions, dask, ray or flight; repeatable
   --save  keep the JSON in tests/bench/results
 
 Hotplate is measured as users have it: TLS, a token, a receipt for each call. Flight has no encryption here, and what is
@@ -31,9 +31,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import peers as others  # noqa: E402
+from functions import beside_functions  # noqa: E402
 from ours import WINDOW, Ours, median_us, seconds_of  # noqa: E402
 
-SECTIONS = ("cpp", "import", "dask", "ray", "flight")
+SECTIONS = ("cpp", "import", "functions", "dask", "ray", "flight")
 
 
 class Rows(list):
@@ -180,6 +181,8 @@ def main():
             import_ms("hotplate")
             rows.compare("import hotplate", "ms", 11, lambda: import_ms("hotplate"), "import numpy", lambda: import_ms("numpy"), 1.5,
                          False)
+        if "functions" in sections:
+            beside_functions(rows, ours, options.bin / "hotplate")
         for name in sections:
             if name not in others.PEERS:
                 continue

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -132,37 +133,49 @@ TEST(CallError, TravelsWithAStatus) {
   EXPECT_EQ(error->traceback, "Traceback");
 }
 
-CallArray ArrayOf(const std::vector<double>& values, std::uint64_t identity = 0) {
-  return {{DType::kFloat64, {static_cast<std::int64_t>(values.size())}}, std::as_bytes(std::span(values)), identity};
+std::shared_ptr<HostBuffer> BufferOf(const std::vector<double>& values, std::uint64_t identity) {
+  std::shared_ptr<HostBuffer> buffer = HostBuffer::Allocate(values.size() * sizeof(double), identity);
+  std::memcpy(buffer->data(), values.data(), buffer->size());
+  return buffer;
+}
+
+CallArray ArrayOf(const std::shared_ptr<HostBuffer>& buffer) {
+  return {{DType::kFloat64, {static_cast<std::int64_t>(buffer->size() / sizeof(double))}}, buffer->bytes(), buffer};
 }
 
 TEST(CallMessage, SmallArraysAreInIt) {
   SegmentCache cache;
-  const std::vector<double> values(100, 1.5);
+  const std::shared_ptr<HostBuffer> buffer = BufferOf(std::vector<double>(100, 1.5), 7);
   const absl::StatusOr<CallMessage> message =
-      MessageOfCall(std::string(kFunctionId, 'f'), "code", {ArrayOf(values), ArrayOf(values, 7)}, cache);
+      MessageOfCall(std::string(kFunctionId, 'f'), "code", {ArrayOf(buffer), ArrayOf(buffer)}, cache);
   ASSERT_TRUE(message.ok()) << message.status();
   EXPECT_TRUE(message->segments.empty());
   EXPECT_THAT(message->text, HasSubstr("code"));
   EXPECT_LT(message->text.size(), kMostMessage);
 }
 
-TEST(CallMessage, AnArrayThatStaysIsCopiedOnce) {
+TEST(CallMessage, AnArrayThatStaysIsCopiedOnceAndGoesWithIt) {
   SegmentCache cache;
-  const std::vector<double> small = {1.0};
   std::vector<double> values(100'000);
   std::iota(values.begin(), values.end(), 0);
-  const auto message = [&](std::uint64_t identity) {
-    return *MessageOfCall(std::string(kFunctionId, 'f'), "", {ArrayOf(small), ArrayOf(values, identity)}, cache);
+  const std::shared_ptr<HostBuffer> small = BufferOf({1.0}, 0), without = BufferOf(values, 0);
+  std::shared_ptr<HostBuffer> stays = BufferOf(values, 7), other = BufferOf(values, 8);
+  const auto segments = [&](const std::shared_ptr<HostBuffer>& large) {
+    return MessageOfCall(std::string(kFunctionId, 'f'), "", {ArrayOf(small), ArrayOf(large)}, cache)->segments;
   };
-  const CallMessage first = message(7), again = message(7), other = message(8), without = message(0);
-  ASSERT_EQ(first.segments.size(), 1u);
-  EXPECT_EQ(first.segments, again.segments);
-  EXPECT_NE(first.segments, other.segments);
-  ASSERT_EQ(without.segments.size(), 1u);
-  double one = 0;
-  ASSERT_EQ(pread(first.segments[0]->get(), &one, sizeof(one), 8 * 99'999), 8);
-  EXPECT_EQ(one, 99'999);
+  const auto first = segments(stays);
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(first, segments(stays));
+  EXPECT_NE(first, segments(other));
+  EXPECT_NE(segments(without), segments(without));
+  double last = 0;
+  ASSERT_EQ(pread(first[0]->get(), &last, sizeof(last), 8 * 99'999), 8);
+  EXPECT_EQ(last, 99'999);
+  const std::weak_ptr<const Descriptor> segment = segments(other)[0];
+  other.reset();
+  EXPECT_FALSE(segment.expired());
+  segments(stays);
+  EXPECT_TRUE(segment.expired());
 }
 
 TEST(FunctionTable, KeepsWhatWasUsedLast) {
