@@ -51,8 +51,8 @@ def test_a_kernel_a_name_and_a_partial_can_be_submitted(gpu):
 
 
 def test_what_is_no_kernel_is_refused_at_once(gpu, daemon):
-    for what in (lambda x: x, np.sin, 3):
-        with pytest.raises(TypeError, match="no Python code"):
+    for what in (3, None, A):
+        with pytest.raises(TypeError, match="pass a kernel .*, its name, or a function of your own"):
             gpu.submit(what, A)
     with pytest.raises(KeyError, match="vector_add"):
         gpu.submit("vector_ad", A, A)
@@ -464,13 +464,13 @@ def test_an_executor_is_of_a_client(gpu):
         hotplate.Executor(4)  # as a ThreadPoolExecutor counts its threads
 
 
-def test_an_executor_takes_no_python_function(gpu):
+def test_an_executor_says_what_it_takes(gpu):
     for bad in (0, -1, 1.5, True):
         with pytest.raises(ValueError, match="max_in_flight"):
             hotplate.Executor(gpu, max_in_flight=bad)
     with hotplate.Executor(gpu) as executor:
-        with pytest.raises(TypeError, match="no Python code"):
-            executor.submit(sum, A)
+        with pytest.raises(TypeError, match="3 is a int: pass a kernel"):
+            executor.submit(3, A)
 
 
 def test_progress_is_told(gpu):

@@ -23,7 +23,6 @@ from .receipt import Receipt
 if TYPE_CHECKING:
     from .arguments import Seconds
     from .futures import CallFuture
-    from .kernels import Kernels
 
 # Beside the other arguments, which are pickled; what is more is pickled too.
 _MOST_ARRAYS = 63
@@ -57,7 +56,7 @@ class Function:
         (501,)
     """
 
-    def __init__(self, client: Kernels, function: Callable[..., Any], *, device: str = "",
+    def __init__(self, client: Any, function: Callable[..., Any], *, device: str = "",
                  time_limit: Optional[Seconds] = None, priority: int = 0, wants: Optional[str] = None, copy: bool = False,
                  returns: Optional[str] = None, keep: bool = False, python: Optional[str] = None) -> None:
         if not callable(function):
