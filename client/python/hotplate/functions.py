@@ -33,7 +33,7 @@ _DTYPES = frozenset(np.dtype(name) for name in (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
     "complex64", "complex128"))
 # Of a result, these are rebuilt here; nothing else is.
-_PLAIN = {("builtins", kind.__name__): kind for kind in (complex, bytearray, range, slice, set, frozenset)}
+_PLAIN: dict[tuple[str, str], Any] = {("builtins", kind.__name__): kind for kind in (complex, bytearray, range, slice, set, frozenset)}
 _PLAIN |= {("numpy", "dtype"): np.dtype, ("numpy.core.multiarray", "scalar"): np.float64(0).__reduce__()[0]}
 # Not for the node, as hotplate python leaves them out.
 _OWN = ("HOTPLATE_", "SSH_")
@@ -104,7 +104,8 @@ class Function:
         Example:
             >>> futures = [spectrum.submit(x) for x in many]
         """
-        return self._client.submit(self, *args, **kwargs)
+        future: CallFuture = self._client.submit(self, *args, **kwargs)
+        return future
 
     def map(self, *iterables: Iterable[Any]) -> Iterator[Any]:
         """Calls the function with the elements of the iterables, in flight together; yields the results in order.
@@ -112,7 +113,8 @@ class Function:
         Example:
             >>> list(spectrum.map(many))
         """
-        return self._client.map(self, *iterables)
+        results: Iterator[Any] = self._client.map(self, *iterables)
+        return results
 
     def __repr__(self) -> str:
         return f"<function {self._name} on {self._client!r}>"
@@ -157,11 +159,12 @@ class Function:
         while f"a{len(arrays)}" in came:
             array = result.take(f"a{len(arrays)}")
             if type(array) is tuple:
-                array = Array(client, *array, owned=True, receipt=Receipt.of_result(result))
+                array_id, dtype, shape = array
+                array = Array(client, array_id, dtype, shape, owned=True, receipt=Receipt.of_result(result))
             arrays.append(array)
         data = io.BytesIO(np.asarray(result.take("value")).tobytes())
-        unpickler = (pickle.Unpickler if self._said.get("returns") == "object" else _Plain)(data)
-        unpickler.persistent_load = lambda index: arrays[index]  # type: ignore[method-assign]
+        unpickler: Any = (pickle.Unpickler if self._said.get("returns") == "object" else _Plain)(data)
+        unpickler.persistent_load = lambda index: arrays[index]
         return unpickler.load()
 
 
@@ -203,8 +206,8 @@ def _packed(name: str, client: Connection, said: Mapping[str, Any], args: Sequen
     stream = io.BytesIO()
     pickle.dump(said, stream, 5)
     plain = io.BytesIO()
-    pickler = pickle.Pickler(plain, 5)
-    pickler.persistent_id = persistent_id  # type: ignore[method-assign]
+    pickler: Any = pickle.Pickler(plain, 5)
+    pickler.persistent_id = persistent_id
     try:
         pickler.dump((tuple(args), dict(kwargs)))
     except (pickle.PicklingError, AttributeError, TypeError) as error:

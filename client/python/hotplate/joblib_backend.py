@@ -29,9 +29,9 @@ def register_joblib(client: Client, name: str = "hotplate") -> None:
         >>> with joblib.parallel_config("hotplate"):
         ...     search.fit(X, y)
     """
-    import joblib.parallel  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    import joblib.parallel
 
-    class Backend(_Backend, joblib.parallel.ParallelBackendBase):  # type: ignore[misc,unused-ignore]
+    class Backend(_Backend, joblib.parallel.ParallelBackendBase):  # type: ignore[misc]
         pass
 
     joblib.parallel.register_parallel_backend(name, lambda **options: Backend(client, **options))

@@ -55,7 +55,7 @@ std::string WhyWrong(const std::string& text, Descriptor segment = Descriptor())
 Descriptor Segment(std::size_t size, int seals) {
   Descriptor segment(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   EXPECT_EQ(ftruncate(segment.get(), static_cast<off_t>(size)), 0);
-  if (seals != 0) EXPECT_EQ(fcntl(segment.get(), F_ADD_SEALS, seals), 0);
+  EXPECT_EQ(seals == 0 ? 0 : fcntl(segment.get(), F_ADD_SEALS, seals), 0);
   return segment;
 }
 
