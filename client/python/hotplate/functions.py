@@ -21,8 +21,9 @@ from .errors import InvalidCall, InvalidType, NotFound
 from .receipt import Receipt
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from .arguments import Seconds
-    from .futures import CallFuture
 
 # Beside the other arguments, which are pickled; what is more is pickled too.
 _MOST_ARRAYS = 63
@@ -95,16 +96,16 @@ class Function:
                 raise
         return self.prepare(self._client, args, kwargs).run()  # nothing has run
 
-    def submit(self, *args: Any, **kwargs: Any) -> CallFuture:
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
         """Starts a call and returns at once.
 
         Returns:
-            A concurrent.futures.Future of the result; cancel() interrupts the function.
+            A concurrent.futures.Future of the result (hotplate.futures.CallFuture); cancel() interrupts the function.
 
         Example:
             >>> futures = [spectrum.submit(x) for x in many]
         """
-        future: CallFuture = self._client.submit(self, *args, **kwargs)
+        future: Future[Any] = self._client.submit(self, *args, **kwargs)
         return future
 
     def map(self, *iterables: Iterable[Any]) -> Iterator[Any]:
