@@ -238,10 +238,13 @@ def test_memory_goes_back_to_the_system_when_nobody_uses_the_daemon():
         before = resident()
         with daemon.connect() as gpu:
             arrays = [gpu.array(np.ones(32 << 17)) for _ in range(4)]
-            assert resident() > before + 120, "4 arrays of 32 MiB"
+            most = resident()
+            assert most > before + 120, "4 arrays of 32 MiB"
             del arrays
-            # gRPC keeps some for itself: 20 to 48 MiB were measured, which malloc_trim() finds in use.
-            wait_until(lambda: resident() < before + 64, f"of 128 MiB the daemon has given most back, to {before} of before")
+            # gRPC keeps some for itself: 20 to 76 MiB were measured, the more the busier the machine, which malloc_trim() finds in
+            # use.
+            wait_until(lambda: resident() - before < (most - before) / 2,
+                       f"of the {most - before} MiB more than before, the daemon has given most back")
     finally:
         daemon.stop()
 
