@@ -275,7 +275,9 @@ _environments: weakref.WeakKeyDictionary[Connection, dict[tuple[str, str, int], 
 def environment_of(client: Connection, python: Optional[str]) -> str:
     """The id of the environment that calls run in: this one, with this interpreter or another one."""
     known = _environments.setdefault(client, {})
-    key = (python or sys.executable, os.getcwd(), hash(frozenset(os.environ.items())))
+    # Both halves of a variable as the system has them, which takes a tenth of the time of their texts.
+    variables_now = getattr(os.environ, "_data", os.environ)
+    key = (python or sys.executable, os.getcwd(), hash(frozenset(variables_now.items())))
     if key not in known:
         variables = [os.fsencode(name) + b"=" + os.fsencode(value) for name, value in os.environ.items()
                      if not name.startswith(_OWN) and name not in _OWN_NAMES]

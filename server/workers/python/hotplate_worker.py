@@ -28,7 +28,10 @@ import atexit
 import errno
 import gc
 import importlib.machinery
+import io
 import os
+import pickle
+import resource
 import select
 import signal
 import socket
@@ -481,7 +484,6 @@ def new_main():
 
 
 def code_of(path):
-    import io
     loaders = importlib.machinery
     if path.endswith(".pyc"):
         loader = loaders.SourcelessFileLoader("__main__", path)
@@ -582,6 +584,7 @@ HEAD = struct.Struct("=IIIIQQ64s")
 MOST_KEPT = 64 << 20  # of a result's memory, beyond four times what is needed now
 # What a client rebuilds without asking any module.
 PLAIN = (complex, bytearray, range, slice, set, frozenset)
+COMMON = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict))
 
 
 class Refused(TypeError):
@@ -669,7 +672,6 @@ class Calls:
                 pass
 
     def use(self):
-        import resource
         used = resource.getrusage(resource.RUSAGE_SELF)
         return used.ru_utime, used.ru_stime, used.ru_maxrss * 1024
 
@@ -779,7 +781,6 @@ def array_of(data, dtype, shape):
 
 def function_of(code):
     """The function that a client has packed (hotplate/functions.py)."""
-    import pickle
     packed = pickle.loads(code)
     ours, theirs = list(sys.version_info[:2]), list(packed["python"])
     if ours != theirs:
@@ -825,8 +826,6 @@ class Unpacker:
         self.arrays = arrays
 
     def load(self):
-        import io
-        import pickle
         stream = io.BytesIO(self.data)
         options = pickle.load(stream)
         arrays = [converted(one, options) for one in self.arrays]
@@ -852,62 +851,87 @@ def as_array(value):
     return None
 
 
+class Packer(pickle.Pickler):
+    """Pickles a result, and takes the arrays out of it."""
+
+    def __init__(self, stream, name):
+        super().__init__(stream, 5)
+        self.name = name
+        self.arrays = []
+        self.places = {}
+        self.seen = []  # so that no other object gets the id of one of them
+
+    def persistent_id(self, one):
+        kind = type(one)
+        if kind in COMMON:
+            return None
+        found = as_array(one)
+        if found is None:
+            return None
+        place, wrong = take_out(self, one, found)
+        if wrong is not None:
+            raise Refused(f"{self.name} returned {wrong}, which does not come back: returns=\"object\" takes anything")
+        return place
+
+    def reducer_override(self, one):
+        if type(one) in PLAIN or any(one is kind for kind in PLAIN):
+            return NotImplemented
+        np = sys.modules.get("numpy")
+        if np is not None:
+            if isinstance(one, (np.generic, np.dtype)) and getattr(one, "dtype", one).name in NUMBERS:
+                return NotImplemented
+            if one is np.dtype or one is np.float64(0).__reduce__()[0]:  # which rebuild those
+                return NotImplemented
+        raise Refused(f"{self.name} returned a {type(one).__name__}: arrays, numbers, texts, and tuples, lists, dicts and sets "
+                      "of them come back; returns=\"object\" takes anything that can be pickled")
+
+
+def take_out(packer, one, found):
+    """Its number among the arrays of the result, or what is wrong with it."""
+    place = packer.places.get(id(one))
+    if place is not None:
+        return place, None
+    if found.dtype.name not in NUMBERS:
+        return None, f"an array of {found.dtype}"
+    if found.ndim > MOST_AXES:
+        return None, f"an array of {found.ndim} axes"
+    if len(packer.arrays) == MOST_ARRAYS:
+        return None, f"more than {MOST_ARRAYS} arrays"
+    packer.places[id(one)] = len(packer.arrays)
+    packer.seen.append(one)
+    found = found.astype(found.dtype.newbyteorder("="), order="C", copy=False)
+    packer.arrays.append(numpy().ascontiguousarray(found).reshape(found.shape))
+    return len(packer.arrays) - 1, None
+
+
+def packer_of_anything(stream):
+    """By choice objects come back as they are: of what is inside them, arrays of NumPy's own alone are taken out."""
+    try:
+        import cloudpickle
+        dispatch = cloudpickle.CloudPickler
+    except ImportError:
+        dispatch = pickle.Pickler
+    np = sys.modules.get("numpy")
+
+    class Anything(dispatch):
+        def persistent_id(self, one):
+            return take_out(self, one, one)[0] if np is not None and type(one) is np.ndarray else None
+
+    packer = Anything(stream, 5)
+    packer.arrays, packer.places, packer.seen = [], {}, []
+    return packer
+
+
 def pack(value, options, name):
     """A result: the arrays in it, and all else pickled."""
-    import io
-    import pickle
-    arrays, places, seen = [], {}, []
-    anything = options.get("returns") == "object"
-    np = sys.modules.get("numpy")
-    scalar = None if np is None else np.float64(0).__reduce__()[0]
-
-    class Packer(pickle.Pickler):
-        def persistent_id(self, one):
-            # By choice objects come back as they are: what is inside them must not become something else.
-            found = (one if np is not None and type(one) is np.ndarray else None) if anything else as_array(one)
-            if found is None:
-                return None
-            if id(one) in places:
-                return places[id(one)]
-            wrong = (f"an array of {found.dtype}" if found.dtype.name not in NUMBERS else
-                     f"an array of {found.ndim} axes" if found.ndim > MOST_AXES else
-                     f"more than {MOST_ARRAYS} arrays" if len(arrays) == MOST_ARRAYS else None)
-            if wrong is not None:
-                if anything:
-                    return None
-                raise Refused(f"{name} returned {wrong}, which does not come back: returns=\"object\" takes anything")
-            places[id(one)] = len(arrays)
-            seen.append(one)  # so that no other object gets its id
-            found = found.astype(found.dtype.newbyteorder("="), order="C", copy=False)
-            arrays.append(numpy().ascontiguousarray(found).reshape(found.shape))
-            return len(arrays) - 1
-
-        def reducer_override(self, one):
-            if type(one) in PLAIN or any(one is kind for kind in PLAIN):
-                return NotImplemented
-            if np is not None and (one is scalar or one is np.dtype or isinstance(one, (np.generic, np.dtype)) and
-                                   getattr(one, "dtype", one).name in NUMBERS):
-                return NotImplemented
-            raise Refused(f"{name} returned a {type(one).__name__}: arrays, numbers, texts, and tuples, lists, dicts and sets "
-                          "of them come back; returns=\"object\" takes anything that can be pickled")
-
     stream = io.BytesIO()
-    if anything:
-        try:
-            import cloudpickle
-            dispatch = cloudpickle.CloudPickler
-        except ImportError:
-            dispatch = pickle.Pickler
-        pickler = type("Packer", (dispatch,), {"persistent_id": Packer.persistent_id})(stream, 5)
-    else:
-        pickler = Packer(stream, 5)
-    pickler.dump(value)
-    return arrays, stream.getvalue()
+    packer = packer_of_anything(stream) if options.get("returns") == "object" else Packer(stream, name)
+    packer.dump(value)
+    return packer.arrays, stream.getvalue()
 
 
 def error_text(error):
     """An exception as texts: type, message, traceback, pickle."""
-    import pickle
     import traceback
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
