@@ -25,7 +25,7 @@ while [ $# -gt 0 ]; do
 done
 
 [ "$(uname -m)" = x86_64 ] || fail "this machine is $(uname -m); bundles are for x86_64"
-for needed in bin/hotplate bin/hotplated bin/hotplate-keeper share/hotplate/hotplate_worker.py share/hotplate/catalogue.json share/man/man1/hotplate.1 share/man/man1/hotplated.1; do
+for needed in bin/hotplate bin/hotplated bin/hotplate-keeper share/hotplate/hotplate_worker.py share/hotplate/hotplate_calls.py share/hotplate/catalogue.json share/man/man1/hotplate.1 share/man/man1/hotplated.1; do
   [ -s "$build/$needed" ] || fail "there is no $build/$needed; cmake --preset release && cmake --build --preset release"
 done
 ! readelf -lW "$build/bin/hotplate" | grep -q INTERP ||
@@ -100,7 +100,7 @@ rm "$out/rpath.cmake"
 find "$tree" -type f \( -path '*/programs/*' -o -name '*.so*' -o -name hotplate -o -name hotplate-keeper \) -exec strip --strip-unneeded {} +
 
 # Data and documents.
-install -m 644 "$build"/share/hotplate/catalogue.{json,pb} "$build/share/hotplate/hotplate_worker.py" "$tree/share/hotplate/"
+install -m 644 "$build"/share/hotplate/catalogue.{json,pb} "$build"/share/hotplate/hotplate_{worker,calls}.py "$tree/share/hotplate/"
 install -m 644 "$build"/share/man/man1/hotplate{,d}.1 "$tree/share/man/man1/"
 install -D -m 644 -t "$tree/share/hotplate/slurm" deploy/slurm/*.sbatch
 install -D -m 644 -t "$tree/share/hotplate/sites" deploy/sites/*.toml

@@ -183,7 +183,7 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
 
 namespace {
 
-// Of a call of a function, whose outputs have no names before its end.
+// For a call of a function, whose outputs have no names before its end.
 bool IsKeptOfFunction(const JobOptions& options, const std::string& output) {
   return options.function && options.function->keep() && output != "value";
 }

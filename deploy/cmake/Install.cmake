@@ -18,7 +18,8 @@ endif()
 install(FILES ${CMAKE_BINARY_DIR}/share/hotplate/catalogue.pb ${CMAKE_BINARY_DIR}/share/hotplate/catalogue.json
   DESTINATION ${HOTPLATE_INSTALL_DATADIR})
 # What warm Pythons run.
-install(FILES server/workers/python/hotplate_worker.py DESTINATION ${HOTPLATE_INSTALL_DATADIR})
+install(FILES server/workers/python/hotplate_worker.py server/workers/python/hotplate_calls.py
+  DESTINATION ${HOTPLATE_INSTALL_DATADIR})
 # For reading, and as examples. The command has its profiles built in.
 install(DIRECTORY deploy/sites DESTINATION ${HOTPLATE_INSTALL_DATADIR} FILES_MATCHING PATTERN "*.toml")
 # Ready for `sbatch`; and a module file for the site's administrators to adapt.

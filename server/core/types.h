@@ -160,7 +160,7 @@ struct ProcessUse {
   nanoseconds user{}, system{};
   std::uint64_t peak_bytes = 0;  // resident, of the largest of them
   nanoseconds start{};           // until it had begun
-  // Of a Python program: it was forked from a Python that was there, or started anew, for this reason.
+  // For a Python program: whether it was forked from a Python that was there, or else why it was started anew.
   std::optional<bool> warm;
   std::string why_cold;
 };

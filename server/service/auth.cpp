@@ -39,6 +39,12 @@ bool IsHex(std::string_view text) {
 
 }  // namespace
 
+absl::Status CheckScope(const std::string& token, core::Scope has, core::Scope needed) {
+  if (has >= needed) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      ToAbsl("token \"" + token + "\" has the scope " + NameOf(has) + "; this call needs " + NameOf(needed)));
+}
+
 absl::StatusOr<const Token*> Authenticator::FindToken(const CallMetadata& metadata) const {
   const auto [first, last] = metadata.equal_range("authorization");
   if (first == last) return absl::UnauthenticatedError(kNoToken);
@@ -59,10 +65,7 @@ absl::StatusOr<const Token*> Authenticator::FindToken(const CallMetadata& metada
 absl::StatusOr<core::Principal> Authenticator::Identify(const CallMetadata& metadata, core::Scope needed) const {
   const absl::StatusOr<const Token*> token = FindToken(metadata);
   if (!token.ok()) return token.status();
-  if ((*token)->scope < needed) {
-    return absl::PermissionDeniedError(ToAbsl("token \"" + (*token)->name + "\" has the scope " +
-                                              NameOf((*token)->scope) + "; this call needs " + NameOf(needed)));
-  }
+  if (absl::Status status = CheckScope((*token)->name, (*token)->scope, needed); !status.ok()) return status;
   core::Principal who{(*token)->name, core::SessionId("shared"), (*token)->scope};
   const auto session = metadata.find("hotplate-session");
   if (session != metadata.end()) {

@@ -27,6 +27,9 @@ using CallMetadata = std::multimap<grpc::string_ref, grpc::string_ref>;
 // The name of the token in the endpoint record.
 inline constexpr char kOwnerToken[] = "owner";
 
+// PERMISSION_DENIED, naming the token, if its scope does not include the one that a call needs.
+absl::Status CheckScope(const std::string& token, core::Scope has, core::Scope needed);
+
 class Authenticator {
  public:
   explicit Authenticator(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}

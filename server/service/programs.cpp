@@ -12,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status.h"
+#include "server/service/auth.h"
 #include "server/wire/values.h"
 #include "server/workers/function_job.h"
 
@@ -43,8 +44,8 @@ absl::Status RunsFunctions(const ServiceContext::ProgramSettings& settings) {
   if (absl::Status status = RunsPrograms(settings); !status.ok()) return status;
   if (settings.pythons != nullptr) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "this daemon runs no Python functions, since hotplate-keeper or hotplate_worker.py is missing in its "
-      "installation");
+      "this daemon runs no Python functions, since a file of its installation is missing, which its log names "
+      "(hotplate-keeper, hotplate_worker.py or hotplate_calls.py)");
 }
 
 void Complete(const ServiceContext& context, Program& program) {
@@ -88,9 +89,7 @@ absl::StatusOr<core::JobRequest> JobAsRequest(const ServiceContext& context, con
       wire::FromProto(spec, context.bounds(), signature_inputs, context.arrays());
   if (!request.ok() || !spec.has_function()) return request;
   const ServiceContext::ProgramSettings& settings = context.programs();
-  if (who.scope < core::Scope::kCode) {
-    return absl::PermissionDeniedError("this token may not run functions of its own: that takes the scope code");
-  }
+  if (absl::Status status = CheckScope(who.token, who.scope, core::Scope::kCode); !status.ok()) return status;
   if (absl::Status status = RunsFunctions(settings); !status.ok()) return status;
   if (request->inputs.empty())
     return InvalidField("inputs", "inputs are empty: a function has the input \"arguments\"");

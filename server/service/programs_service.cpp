@@ -64,7 +64,7 @@ v1::Worker::State ToProto(WarmPythons::State state) {
   return v1::Worker::STATE_UNSPECIFIED;
 }
 
-// What a module that it imports has it say may be no text.
+// A module may have made it say bytes that are no text.
 std::string AsText(const std::string& words) { return IsUtf8(words) ? words : absl::CHexEscape(words); }
 
 void ToProto(const WarmPythons::Row& row, v1::Worker& out) {

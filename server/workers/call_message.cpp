@@ -14,6 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/array/quoted.h"
+#include "server/workers/byte_text.h"
 
 namespace hotplate::server {
 namespace {
@@ -24,13 +25,8 @@ constexpr std::uint32_t kMostOutputs = 64;
 
 std::size_t Aligned(std::size_t place) { return (place + kAlignment - 1) / kAlignment * kAlignment; }
 
-template <typename T>
-void Append(std::string& text, T number) {
-  text.append(reinterpret_cast<const char*>(&number), sizeof(number));
-}
-
 void AppendText(std::string& text, std::string_view one) {
-  Append(text, static_cast<std::uint32_t>(one.size()));
+  AppendNumber(text, static_cast<std::uint32_t>(one.size()));
   text += one;
 }
 
@@ -52,42 +48,13 @@ absl::StatusOr<Descriptor> SegmentWith(const std::vector<CallArray>& arrays, con
   return segment;
 }
 
-// Of a message that may end anywhere.
-class Reader {
- public:
-  explicit Reader(std::string_view text) : text_(text) {}
-  template <typename T>
-  T Number() {
-    T number{};
-    const std::string_view bytes = Bytes(sizeof(T));
-    if (bytes.size() == sizeof(T)) std::memcpy(&number, bytes.data(), sizeof(T));
-    return number;
-  }
-  std::string_view Bytes(std::uint64_t count) {
-    if (count > text_.size()) {
-      ok_ = false;
-      return {};
-    }
-    const std::string_view bytes = text_.substr(0, count);
-    text_.remove_prefix(count);
-    return bytes;
-  }
-  std::string Text() { return std::string(Bytes(Number<std::uint32_t>())); }
-  std::string_view rest() const { return text_; }
-  bool ok() const { return ok_; }
-
- private:
-  std::string_view text_;
-  bool ok_ = true;
-};
-
 absl::Status Wrong(const std::string& what) { return absl::InvalidArgumentError("its answer " + what); }
 
 struct Place {
   std::uint64_t begin = 0, bytes = 0;
 };
 
-absl::StatusOr<Place> ReadArray(Reader& reader, Signature& signature) {
+absl::StatusOr<Place> ReadArray(ByteReader& reader, Signature& signature) {
   const std::optional<DType> dtype = DTypeFromNumber(reader.Number<std::int32_t>());
   const auto rank = reader.Number<std::uint32_t>();
   const Place place{reader.Number<std::uint64_t>(), reader.Number<std::uint64_t>()};
@@ -98,13 +65,15 @@ absl::StatusOr<Place> ReadArray(Reader& reader, Signature& signature) {
   return place;
 }
 
-CallError ErrorIn(Reader& reader) {
+std::string TextIn(ByteReader& reader) { return std::string(reader.Bytes(reader.Number<std::uint32_t>())); }
+
+CallError ErrorIn(ByteReader& reader) {
   CallError error;
   for (std::string* const text : {&error.type, &error.message, &error.traceback}) {
-    *text = reader.Text();
+    *text = TextIn(reader);
     if (!IsUtf8(*text)) *text = absl::CHexEscape(*text);
   }
-  error.pickle = reader.Text();
+  error.pickle = TextIn(reader);
   return error;
 }
 
@@ -170,18 +139,18 @@ absl::StatusOr<CallMessage> MessageOfCall(const std::string& function_id, std::s
   const bool in_segment = size > kMostInline;
   for (const std::uint32_t number :
        {std::uint32_t{1}, static_cast<std::uint32_t>(inputs.size()), std::uint32_t{in_segment}, std::uint32_t{0}}) {
-    Append(message.text, number);
+    AppendNumber(message.text, number);
   }
-  Append(message.text, std::uint64_t{code.size()});
-  Append(message.text, std::uint64_t{code_at});
+  AppendNumber(message.text, std::uint64_t{code.size()});
+  AppendNumber(message.text, std::uint64_t{code_at});
   message.text += function_id;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Signature& signature = inputs[i].signature;
-    Append(message.text, static_cast<std::int32_t>(signature.dtype));
-    Append(message.text, static_cast<std::uint32_t>(signature.shape.size()));
-    Append(message.text, places[i]);
-    Append(message.text, std::uint64_t{inputs[i].data.size()});
-    for (const std::int64_t one : signature.shape) Append(message.text, one);
+    AppendNumber(message.text, static_cast<std::int32_t>(signature.dtype));
+    AppendNumber(message.text, static_cast<std::uint32_t>(signature.shape.size()));
+    AppendNumber(message.text, places[i]);
+    AppendNumber(message.text, std::uint64_t{inputs[i].data.size()});
+    for (const std::int64_t one : signature.shape) AppendNumber(message.text, one);
   }
   if (in_segment) {
     absl::StatusOr<Descriptor> segment = SegmentWith(together, places_together, size);
@@ -210,7 +179,7 @@ std::optional<CallError> CallErrorOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kPayload);
   if (!payload) return std::nullopt;
   const std::string text(*payload);
-  Reader reader(text);
+  ByteReader reader(text);
   return ErrorIn(reader);
 }
 
@@ -219,7 +188,7 @@ void UnmapSegment::operator()(std::byte* data) const { munmap(data, size); }
 absl::StatusOr<CallReply> CallReply::Of(std::string text, Descriptor segment) {
   CallReply reply;
   reply.text_ = std::make_unique<std::string>(std::move(text));
-  Reader reader(*reply.text_);
+  ByteReader reader(*reply.text_);
   const auto kind = reader.Number<std::uint32_t>();
   const auto count = reader.Number<std::uint32_t>();
   if (kind == static_cast<std::uint32_t>(Kind::kProgress)) {

@@ -1,4 +1,4 @@
-// What the daemon and a worker (python/hotplate_worker.py) say to each other about calls, over a socket that keeps the
+// The messages about calls between the daemon and a worker (python/hotplate_calls.py), over a socket that keeps the
 // boundaries of messages. Numbers are the machine's own. Data of more than kMostInline bytes lie in a segment of shared
 // memory, whose descriptor comes with the message; an array that the daemon keeps has a segment of its own, which is
 // there for the next call too.

@@ -5,8 +5,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -31,43 +29,6 @@ void ReportProgress(TaskControl& control, double fraction) {
       .store(static_cast<std::uint32_t>(fraction * 1e6), std::memory_order_relaxed);
 }
 
-struct Received {
-  enum class What { kMessage, kEnd, kNothing, kNoRoom };
-  What what = What::kNothing;
-  std::string text;
-  Descriptor segment;  // that came with it, if one did
-};
-
-Received Receive(int socket) {
-  Received received;
-  received.text.resize(kMostMessage);
-  iovec data{received.text.data(), received.text.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostDescriptors)> room{};
-  msghdr plain{};
-  plain.msg_iov = &data;
-  plain.msg_iovlen = 1;
-  plain.msg_control = room.data();
-  plain.msg_controllen = room.size();
-  const ssize_t got = recvmsg(socket, &plain, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (got < 0) {
-    received.what = errno == EAGAIN || errno == EINTR ? Received::What::kNothing : Received::What::kEnd;
-    return received;
-  }
-  received.text.resize(static_cast<std::size_t>(got));
-  for (cmsghdr* header = CMSG_FIRSTHDR(&plain); header != nullptr; header = CMSG_NXTHDR(&plain, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    for (std::size_t i = 0; i < (header->cmsg_len - CMSG_LEN(0)) / sizeof(int); ++i) {
-      int number = -1;
-      std::memcpy(&number, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
-      received.segment.Take(number);
-    }
-  }
-  received.what = got == 0                              ? Received::What::kEnd
-                  : (plain.msg_flags & MSG_CTRUNC) != 0 ? Received::What::kNoRoom
-                                                        : Received::What::kMessage;
-  return received;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CallWorker>> CallWorker::Start(WarmPythons& pythons, Program python,
@@ -78,7 +39,7 @@ absl::StatusOr<std::unique_ptr<CallWorker>> CallWorker::Start(WarmPythons& pytho
   }
   Descriptor ours(ends[0]), theirs(ends[1]);
   // The words that a worker starts anew with; one that is forked needs none of them.
-  python.arguments = {python.file, pythons.worker(), "call", "3"};
+  python.arguments = {python.file, pythons.calls(), "3"};
   const std::uint64_t memory_bytes = python.memory_bytes;
   absl::StatusOr<WarmPythons::Started> started = pythons.Start(python, give_up, std::move(theirs));
   if (!started.ok()) return started.status();
@@ -88,25 +49,9 @@ absl::StatusOr<std::unique_ptr<CallWorker>> CallWorker::Start(WarmPythons& pytho
 }
 
 absl::StatusOr<CallReply> CallWorker::Call(const CallMessage& message, ProgramStreams& output, TaskControl& control) {
-  msghdr plain{};
-  iovec data{const_cast<char*>(message.text.data()), message.text.size()};
-  plain.msg_iov = &data;
-  plain.msg_iovlen = 1;
-  constexpr std::size_t kMostSegments = 65;  // of 64 inputs and the code
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * kMostSegments)> room{};
   std::vector<int> numbers;
   for (const auto& segment : message.segments) numbers.push_back(segment->get());
-  if (!numbers.empty()) {
-    const std::size_t bytes = sizeof(int) * std::min(numbers.size(), kMostSegments);
-    plain.msg_control = room.data();
-    plain.msg_controllen = CMSG_SPACE(bytes);
-    cmsghdr* const header = CMSG_FIRSTHDR(&plain);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(bytes);
-    std::memcpy(CMSG_DATA(header), numbers.data(), bytes);
-  }
-  if (sendmsg(calls_.get(), &plain, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+  if (!SendMessage(calls_.get(), message.text, numbers, MSG_DONTWAIT)) {
     usable_ = false;
     running_.Kill();
     return WhyItEnded(/*cancelled=*/false);
@@ -135,9 +80,11 @@ absl::StatusOr<CallReply> CallWorker::Await(ProgramStreams& output, TaskControl&
     if (descriptors[2].revents != 0) ReadSome(running_.out, OutputStream::kOut, output);
     if (descriptors[3].revents != 0) ReadSome(running_.err, OutputStream::kErr, output);
     if (descriptors[0].revents != 0) {
-      Received message = Receive(calls_.get());
-      if (message.what == Received::What::kMessage) {
-        absl::StatusOr<CallReply> reply = CallReply::Of(std::move(message.text), std::move(message.segment));
+      ReceivedMessage message = ReceiveMessage(calls_.get(), kMostMessage, MSG_DONTWAIT);
+      if (message.what == ReceivedMessage::What::kMessage) {
+        absl::StatusOr<CallReply> reply =
+            CallReply::Of(std::move(message.text),
+                          message.descriptors.empty() ? Descriptor() : std::move(message.descriptors.front()));
         if (reply.ok() && reply->kind == CallReply::Kind::kProgress) {
           ReportProgress(control, reply->progress);
           continue;
@@ -152,11 +99,12 @@ absl::StatusOr<CallReply> CallWorker::Await(ProgramStreams& output, TaskControl&
         if (asked) usable_ = false;
         return reply;
       }
-      if (message.what == Received::What::kNoRoom) {
+      if (message.what == ReceivedMessage::What::kNoRoom) {
         usable_ = false;
         return absl::ResourceExhaustedError("the daemon has no descriptor left for its result");
       }
-      if (message.what == Received::What::kEnd && descriptors[1].revents == 0) {  // it has closed it, and goes on
+      if (message.what == ReceivedMessage::What::kEnd &&
+          descriptors[1].revents == 0) {  // it has closed it, and goes on
         usable_ = false;
         running_.Kill();
         killed = true;

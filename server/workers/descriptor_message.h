@@ -1,21 +1,34 @@
-// Descriptors on their way to another process, over a socket with message boundaries.
+// Messages with descriptors on their way to another process, over a socket that keeps the boundaries of messages.
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/base/descriptor.h"
 
 namespace hotplate::server {
 
-inline constexpr std::size_t kMostDescriptors = 16;  // in one message
+inline constexpr std::size_t kMostDescriptors = 65;  // in one message: of a call's 64 inputs, and its code
 
-// False, with errno, if they were not sent. `flags` are sendmsg's.
-bool SendDescriptors(int socket, std::span<const int> descriptors, int flags = 0);
+// `text` has at least one byte. False, with errno, if it was not sent. `flags` are sendmsg's.
+bool SendMessage(int socket, std::string_view text, std::span<const int> descriptors, int flags = 0);
 
-// The next message's; empty if it has none, or this process has no room for them. Nothing: the other end has closed.
-std::optional<std::vector<Descriptor>> ReceiveDescriptors(int socket);
+struct ReceivedMessage {
+  enum class What {
+    kMessage,
+    kNothing,  // none is there now
+    kNoRoom,   // one was there whose descriptors this process has no room for
+    kEnd,      // the other end has closed
+  };
+  What what = What::kNothing;
+  std::string text;
+  std::vector<Descriptor> descriptors;
+};
+
+// Of at most `bytes` bytes. `flags` are recvmsg's.
+ReceivedMessage ReceiveMessage(int socket, std::size_t bytes, int flags = 0);
 
 }  // namespace hotplate::server

@@ -17,7 +17,7 @@ namespace hotplate::server {
 struct FunctionCode {
   std::string id;
   std::string name;  // for people
-  std::string code;  // for hotplate_worker.py: the daemon never looks into it
+  std::string code;  // for hotplate_calls.py: the daemon never looks into it
 };
 
 struct FunctionEnvironment {

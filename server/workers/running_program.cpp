@@ -102,9 +102,10 @@ absl::StatusOr<ProgramStart> ProgramStart::Of(const Program& program) {
   return start;
 }
 
-std::array<int, ProgramStart::kPlaces> ProgramStart::numbers() const {
-  std::array<int, kPlaces> numbers;
-  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = theirs[i].get();
+std::vector<int> ProgramStart::numbers(const Descriptor& third) const {
+  std::vector<int> numbers;
+  for (const Descriptor& one : theirs) numbers.push_back(one.get());
+  if (third) numbers.push_back(third.get());
   return numbers;
 }
 

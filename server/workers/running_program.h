@@ -7,6 +7,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/base/descriptor.h"
@@ -29,6 +31,9 @@ struct RunningProgram {
   std::string NextText() const;
 };
 
+// All that a message says beside the descriptors which ask for a program.
+inline constexpr std::string_view kStartMessage("\0", 1);
+
 // The start of a program in another process, which gets the descriptors `theirs`.
 struct ProgramStart {
   enum Place { kText, kControl, kIn, kOut, kErr, kPlaces };
@@ -38,7 +43,8 @@ struct ProgramStart {
 
   // RESOURCE_EXHAUSTED: there is no room for its pipes.
   static absl::StatusOr<ProgramStart> Of(const Program& program);
-  std::array<int, kPlaces> numbers() const;
+  // Of `theirs`, and of the program's descriptor 3 if it has one.
+  std::vector<int> numbers(const Descriptor& third) const;
 
   // After `theirs` were sent. Returns what the keeper says first, or CANCELLED when `give_up` says so: it asks a file
   // server, which may not answer. UNAVAILABLE: the keeper is gone, and nothing has run.

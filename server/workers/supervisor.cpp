@@ -61,9 +61,9 @@ class SupervisorProcess {
       }
       Reap();
       if (descriptors[0].revents == 0) continue;
-      std::optional<std::vector<Descriptor>> asked = ReceiveDescriptors(socket_.get());
-      if (!asked) return;  // the keepers see that the daemon is gone
-      if (asked->size() >= ProgramStart::kPlaces) Begin(*std::move(asked));
+      ReceivedMessage asked = ReceiveMessage(socket_.get(), kStartMessage.size());
+      if (asked.what == ReceivedMessage::What::kEnd) return;  // the keepers see that the daemon is gone
+      if (asked.descriptors.size() >= ProgramStart::kPlaces) Begin(std::move(asked.descriptors));
     }
   }
 
@@ -138,12 +138,9 @@ absl::StatusOr<RunningProgram> Supervisor::Start(const Program& program, const s
                                                  Descriptor third) {
   absl::StatusOr<ProgramStart> start = ProgramStart::Of(program);
   if (!start.ok()) return start.status();
-  const std::array<int, ProgramStart::kPlaces> places = start->numbers();
-  std::vector<int> numbers(places.begin(), places.end());
-  if (third) numbers.push_back(third.get());
   {
     MutexLock lock(mutex_);
-    if (!SendDescriptors(socket_.get(), numbers)) {
+    if (!SendMessage(socket_.get(), kStartMessage, start->numbers(third))) {
       if (errno != EPIPE && errno != ECONNRESET) {
         return absl::ResourceExhaustedError(program.file + " was not started: " + Reason());
       }

@@ -26,12 +26,6 @@ using Steady = std::chrono::steady_clock;
 constexpr std::size_t kMostSaid = 8192;
 constexpr int kEndedForModule = 3;  // the exit code of hotplate_worker.py
 
-// What it imports before any script has asked for something.
-const std::vector<std::string>& FirstModules() {
-  static const std::vector<std::string> modules = {"numpy"};
-  return modules;
-}
-
 std::string LastLine(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.remove_suffix(1);
   return std::string(text.substr(text.rfind('\n') + 1));
@@ -50,8 +44,8 @@ struct WarmPythons::Zygote {
 };
 
 struct WarmPythons::Environment {
-  Program script;  // one that ran in it
-  std::vector<std::string> modules = FirstModules();
+  Program script;                                // one that ran in it
+  std::vector<std::string> modules = {"numpy"};  // to import; more when scripts have asked for them
   std::map<std::string, std::string> left_out;
   std::unique_ptr<Zygote> serving, next;
   bool wanted = false;   // a next one is to be started, when there is none
@@ -66,15 +60,14 @@ absl::StatusOr<WarmPythons::Files> WarmPythons::FilesOfThisProgram() {
   namespace fs = std::filesystem;
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  const std::string keeper = folder / "hotplate-keeper";
   // From bin; and in a bundle from libexec/hotplate, where the loader is that runs this program.
-  const std::vector<std::string> workers = {folder.parent_path() / "share/hotplate/hotplate_worker.py",
-                                            folder.parent_path().parent_path() / "share/hotplate/hotplate_worker.py"};
-  const auto worker = std::find_if(workers.begin(), workers.end(),
-                                   [&error](const std::string& file) { return fs::exists(file, error); });
-  if (!fs::exists(keeper, error)) return absl::NotFoundError(absl::StrCat(Quoted(keeper), " is missing"));
-  if (worker == workers.end()) return absl::NotFoundError(absl::StrCat(Quoted(workers[0]), " is missing"));
-  return Files{keeper, *worker};
+  fs::path share = folder.parent_path() / "share/hotplate";
+  if (!fs::exists(share, error)) share = folder.parent_path().parent_path() / "share/hotplate";
+  const Files files{folder / "hotplate-keeper", share / "hotplate_worker.py", share / "hotplate_calls.py"};
+  for (const std::string& file : {files.keeper, files.worker, files.calls}) {
+    if (!fs::exists(file, error)) return absl::NotFoundError(absl::StrCat(Quoted(file), " is missing"));
+  }
+  return files;
 }
 
 WarmPythons::WarmPythons(Supervisor& supervisor, Files files)
@@ -112,9 +105,6 @@ absl::StatusOr<std::optional<RunningProgram>> WarmPythons::Fork(const WarmKey& k
   if (!why_cold.empty()) return std::nullopt;
   absl::StatusOr<ProgramStart> start = ProgramStart::Of(program);
   if (!start.ok()) return start.status();
-  const std::array<int, ProgramStart::kPlaces> places = start->numbers();
-  std::vector<int> numbers(places.begin(), places.end());
-  if (third) numbers.push_back(third.get());
   pid_t asked = 0;
   {
     MutexLock lock(mutex_);
@@ -129,7 +119,7 @@ absl::StatusOr<std::optional<RunningProgram>> WarmPythons::Fork(const WarmKey& k
                                             : "the first in its environment";
       environment.wanted = environment.wanted || !environment.next;
       Wake();
-    } else if (!SendDescriptors(zygote->channel.get(), numbers, MSG_DONTWAIT)) {
+    } else if (!SendMessage(zygote->channel.get(), kStartMessage, start->numbers(third), MSG_DONTWAIT)) {
       why_cold = errno == EAGAIN ? "its warm Python is busy" : "its warm Python had ended";
     } else {
       asked = zygote->running.pid;
@@ -162,12 +152,10 @@ WarmPythons::Environment& WarmPythons::EnvironmentFor(const std::string& key, co
   if (made) {
     found->second.script = program;
     if (environments_.size() > kMost) {
-      auto oldest = environments_.end();
-      for (auto one = environments_.begin(); one != environments_.end(); ++one) {
-        if (one == found || (oldest != environments_.end() && oldest->second.last_used <= one->second.last_used))
-          continue;
-        oldest = one;
-      }
+      // What was just made has been used last.
+      const auto oldest =
+          std::min_element(environments_.begin(), environments_.end(),
+                           [](const auto& a, const auto& b) { return a.second.last_used < b.second.last_used; });
       Retire(oldest->second.serving);
       Retire(oldest->second.next);
       environments_.erase(oldest);

@@ -11,7 +11,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -42,6 +41,7 @@ class WarmPythons {
   struct Files {
     std::string keeper;  // the program hotplate-keeper
     std::string worker;  // hotplate_worker.py
+    std::string calls;   // hotplate_calls.py, beside it
   };
   // Those that are installed with this program. NOT_FOUND: one of them is missing.
   static absl::StatusOr<Files> FilesOfThisProgram();
@@ -60,7 +60,8 @@ class WarmPythons {
   // Supervisor::Start. With a `third` descriptor it is a worker that runs functions. Thread-safe.
   absl::StatusOr<Started> Start(const Program& program, const std::function<bool()>& give_up,
                                 Descriptor third = Descriptor());
-  const std::string& worker() const { return files_.worker; }
+  // The program of a worker that starts anew.
+  const std::string& calls() const { return files_.calls; }
 
   // For people.
   enum class State { kStarting, kWarm, kEnded, kFailed };  // ended: until the next script

@@ -23,7 +23,7 @@ trap finish EXIT
 mv "$work/prefix" "$work/moved"
 prefix=$work/moved
 
-for file in bin/hotplate bin/hotplated bin/hotplate-keeper share/hotplate/hotplate_worker.py include/hotplate/hotplate/client.h include/hotplate/hotplate/v1/jobs.pb.h \
+for file in bin/hotplate bin/hotplated bin/hotplate-keeper share/hotplate/hotplate_worker.py share/hotplate/hotplate_calls.py include/hotplate/hotplate/client.h include/hotplate/hotplate/v1/jobs.pb.h \
     include/hotplate/kernels/array/npy.h share/hotplate/catalogue.pb share/hotplate/slurm/hotplated.sbatch share/hotplate/sites/hpc2n.toml \
     share/hotplate/proto/hotplate/v1/jobs.proto \
     share/man/man1/hotplate.1 share/man/man1/hotplated.1 share/doc/hotplate/deploy/docs/sites.md share/bash-completion/completions/hotplate share/zsh/site-functions/_hotplate \

@@ -324,7 +324,7 @@ class Plan(KernelSpec):
         return found
 
     def forget(self, error: BaseException) -> bool:
-        """What a hotplate.functions.Function does after an error: a kernel stays where it is."""
+        """As of a hotplate.functions.Function, after an error; a kernel stays where it is, so that there is nothing to forget."""
         return False
 
     # Results.

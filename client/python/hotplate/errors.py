@@ -284,7 +284,8 @@ def from_status(code: str, message: str, violations: Sequence[tuple[str, str]], 
                 end: Optional[Mapping[str, Any]], retry_after: Optional[float]) -> BaseException:
     """The exception for an error of the client library, which calls this."""
     fields = [field for field, _ in violations]
-    kind = _kind(code, fields, end)
+    exception = ((end or {}).get("error") or {}).get("exception")
+    kind = RemoteError if exception else _kind(code, fields, end)
     # Only of what is said of a call's own arguments: other flags are those of the daemon.
     if any(field in ("precision", "deterministic") or field.startswith("params.") for field in fields):
         message, violations = in_python(message, {}), [(field, in_python(text, {})) for field, text in violations]
@@ -294,16 +295,11 @@ def from_status(code: str, message: str, violations: Sequence[tuple[str, str]], 
     error.violations = list(violations)
     error.job_id = job_id
     error.retry_after = retry_after
-    exception = ((end or {}).get("error") or {}).get("exception")
-    if exception:
-        remote = RemoteError(message)
-        vars(remote).update(vars(error))
-        error = remote
     if isinstance(error, JobFailed) and end is not None:
         error.state = end["state"]
         receipt = (end.get("result") or {}).get("receipt")
         error.receipt = Receipt.of(receipt) if receipt else None
-    if exception and isinstance(error, RemoteError):
+    if isinstance(error, RemoteError):
         from .exceptions import rebuilt
 
         error.type, error.traceback = exception["type"], exception["traceback"]

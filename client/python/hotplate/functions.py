@@ -33,7 +33,7 @@ _LIBRARIES = ("cupy", "jax", "torch")
 _DTYPES = frozenset(np.dtype(name) for name in (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
     "complex64", "complex128"))
-# Of a result, these are rebuilt here; nothing else is.
+# Nothing else in a result is rebuilt here.
 _PLAIN: dict[tuple[str, str], Any] = {("builtins", kind.__name__): kind for kind in (complex, bytearray, range, slice, set, frozenset)}
 _PLAIN |= {("numpy", "dtype"): np.dtype, ("numpy.core.multiarray", "scalar"): np.float64(0).__reduce__()[0]}
 # Not for the node, as hotplate python leaves them out.
@@ -302,6 +302,6 @@ def progress(fraction: float) -> None:
     """
     if not 0 <= fraction <= 1:
         raise ValueError(f"fraction is {fraction!r}; it must be between 0 and 1")
-    worker = sys.modules.get("__hotplate_worker__")
+    worker = sys.modules.get("__hotplate_calls__")
     if worker is not None:
         worker.progress(float(fraction))

@@ -38,7 +38,7 @@ def register_joblib(client: Client, name: str = "hotplate") -> None:
 
 
 class _Backend:
-    """What joblib.parallel.ParallelBackendBase asks of a back-end."""
+    """The methods that joblib.parallel.ParallelBackendBase asks for."""
 
     supports_retrieve_callback = True
     default_n_jobs = -1

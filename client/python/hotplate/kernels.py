@@ -161,14 +161,11 @@ def resolve(client: Kernels, kernel: Any, inputs: Sequence[Any], keywords: dict[
         return client._plan(kernel), inputs, keywords
     if isinstance(kernel, functools.partial):
         return resolve(client, kernel.func, (*kernel.args, *inputs), {**kernel.keywords, **keywords}, returns)
-    from .functions import Function
-
-    if isinstance(kernel, Function):
-        if kernel._client is not client:
-            raise ValueError(f"{kernel!r} is not of {client!r}: make it there, by its function")
-        return kernel, inputs, keywords  # type: ignore[return-value]
     if callable(kernel):
-        return Function(client, kernel, returns=returns), inputs, keywords  # type: ignore[return-value]
+        function = sent_once(client, kernel, returns)
+        if function._client is not client:
+            raise ValueError(f"{kernel!r} is not of {client!r}: make it there, by its function")
+        return function, inputs, keywords
     raise TypeError(f"{shown(kernel)} is a {type(kernel).__name__}: pass a kernel (gpu.matmul), its name, or a function of "
                     "your own")
 

@@ -267,12 +267,12 @@ void DeviceCopies::FetchNext(std::size_t worker) {
                                                 fetched.ok() ? "it is not there" : ToAbsl(fetched.message())));
     }
   }
-  // Whoever came meanwhile is among them.
+  // Callers that came meanwhile are told too.
   Wanted wanted = std::move(backlogs_[worker].wanted.front());
   backlogs_[worker].wanted.erase(backlogs_[worker].wanted.begin());
   const MutexGap gap(mutex_);
   for (const Done& done : wanted.done) done(status);
-  // Nobody else may hold the buffer any more. Its end takes the lock.
+  // The buffer may have no other holder left, and its end takes the lock.
   wanted = {};
   buffer.reset();
 }

@@ -404,7 +404,7 @@ void Jobs::ReleaseOutputs(Job& job) {
   released.end = std::move(stripped);
   MutexLock lock(mutex_);
   if (Record(job, released)) {
-    // What it printed can be read while the job is listed.
+    // Its printed output can be read while the job is listed.
     table_.ResultsDropped(job, job.work != nullptr ? job.work->kept_bytes() : 0);
   }
 }

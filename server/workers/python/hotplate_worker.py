@@ -8,8 +8,7 @@ For each script, the process forks a child, which makes itself a child subreaper
 program KEEPER, which sees to the script's end as for any program of a user's. So a script has no state of another one,
 and all that it leaves behind is found and ended.
 
-`python hotplate_worker.py call SOCKET` is a worker that starts anew: it runs functions (server/workers/call_message.h).
-One that is forked becomes such a worker if its program comes with another descriptor.
+A fork whose program comes with another descriptor becomes a worker for functions instead (hotplate_calls.py).
 
 Over SOCKET, which keeps the boundaries of messages:
     to the daemon     for each module "trying\\0NAME" and then "import\\0NAME\\0VERSION" or "left_out\\0NAME\\0REASON";
@@ -30,8 +29,6 @@ import gc
 import importlib.machinery
 import io
 import os
-import pickle
-import resource
 import select
 import signal
 import socket
@@ -380,6 +377,7 @@ class Zygote:
         if os.getppid() != self.pid:
             os._exit(1)
         program = Program(descriptors[0])
+        program.calls = descriptors[5] if len(descriptors) > 5 else None
         if fingerprint() != self.fingerprint:
             control.send(news(STALE))
             os._exit(0)
@@ -398,7 +396,6 @@ class Zygote:
         if script == 0:
             ours.close()
             self.become(program, descriptors, control, scripts)
-            program.calls = descriptors[5] if len(descriptors) > 5 else None
             return program
         scripts.close()
         ours.recv(1)  # so that the process group is there, to which signals go
@@ -417,7 +414,9 @@ class Zygote:
         for name in self.watch.read - NEVER_MIND:
             if environment.get(os.fsencode(name)) != self.watch.before.get(os.fsencode(name)):
                 return f"{name} is not as it was when the warm Python's modules read it"
-        folder = path_begins_with([os.fsdecode(word) for word in program.arguments[1:]])
+        # A worker for functions begins its path as -c does.
+        words = ["-c"] if program.calls is not None else [os.fsdecode(word) for word in program.arguments[1:]]
+        folder = path_begins_with(words)
         name = None if folder is None else hides(folder or os.getcwd())
         return name and f"the module {name} in its folder hides one that is kept warm"
 
@@ -570,402 +569,11 @@ def without_ours(hook):
     return show
 
 
-# --- functions ---------------------------------------------------------------------------------------------------------
-
-INLINE = 32 << 10
-MOST_MESSAGE = 160 << 10
-MOST_ARRAYS = 63
-MOST_AXES = 8
-DTYPES = {1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "uint8", 7: "uint16", 8: "uint32", 9: "uint64",
-          10: "float16", 11: "bfloat16", 12: "float32", 13: "float64", 14: "complex64", 15: "complex128"}
-NUMBERS = {name: number for number, name in DTYPES.items()}
-RESULT, ERROR, PROGRESS = 1, 2, 3
-HEAD = struct.Struct("=IIIIQQ64s")
-MOST_KEPT = 64 << 20  # of a result's memory, beyond four times what is needed now
-# What a client rebuilds without asking any module.
-PLAIN = (complex, bytearray, range, slice, set, frozenset)
-COMMON = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict))
-
-
-class Refused(TypeError):
-    """Said of a call before its function runs, or of its result."""
-
-
-def map_segment(number):
-    import mmap
-    try:
-        return memoryview(mmap.mmap(number, 0, access=mmap.ACCESS_READ))
-    finally:
-        os.close(number)
-
-
-def result_segment(size):
-    import fcntl
-    import mmap
-    segment = open(os.memfd_create("hotplate-result", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "r+b", buffering=0)
-    segment.truncate(size)
-    fcntl.fcntl(segment, getattr(fcntl, "F_ADD_SEALS", 1033), 2)  # F_SEAL_SHRINK: the daemon may read it safely
-    return segment, memoryview(mmap.mmap(segment.fileno(), size))
-
-
-def aligned(place):
-    return (place + 63) // 64 * 64
-
-
-def numpy():
-    try:
-        import numpy
-    except ImportError:
-        raise Refused(f"{sys.executable} has no NumPy, which arrays need: install it there") from None
-    return numpy
-
-
-class Calls:
-    """A worker: runs one call after the other."""
-
-    def __init__(self, channel):
-        self.channel = channel
-        self.pid = os.getpid()
-        self.functions = {}
-        self.calling = False
-        self.room = bytearray(MOST_MESSAGE)
-        self.result = None  # a segment, and its memory
-
-    def serve(self):
-        signal.signal(signal.SIGINT, self.interrupt)
-        signal.pthread_sigmask(signal.SIG_SETMASK, set())
-        sys.modules["__hotplate_worker__"] = sys.modules[__name__]
-        new_main()
-        sys.argv[:] = [""]
-        sys.path.insert(0, "")
-        for stream in (sys.stdout, sys.stderr):
-            stream.reconfigure(line_buffering=True)
-        while True:
-            message, segments = self.receive()
-            if not message:
-                return
-            before = self.use()
-            reply = self.answer(message, segments)
-            if os.getpid() != self.pid:
-                os._exit(0)  # a fork of the function's, which comes back here as well
-            self.flush()
-            self.send(reply, before)
-
-    def interrupt(self, number, frame):
-        if self.calling:
-            raise KeyboardInterrupt
-
-    def receive(self):
-        size, ancillary, _, _ = self.channel.recvmsg_into([self.room], socket.CMSG_SPACE(4 * (MOST_ARRAYS + 2)),
-                                                          socket.MSG_CMSG_CLOEXEC)
-        segments = array.array("i")
-        for level, kind, content in ancillary:
-            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                segments.frombytes(content[:len(content) - len(content) % segments.itemsize])
-        return bytes(self.room[:size]), segments
-
-    def flush(self):
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except Exception:  # the function has closed it
-                pass
-
-    def use(self):
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        return used.ru_utime, used.ru_stime, used.ru_maxrss * 1024
-
-    def answer(self, message, segments):
-        """The reply's kind, arrays and text."""
-        try:
-            function, inputs = self.read(message, segments)
-            options, args, kwargs = Unpacker(inputs[0], inputs[1:]).load()
-            try:
-                self.calling = True
-                value = function(*args, **kwargs)
-            finally:
-                self.calling = False
-            return (RESULT, *pack(value, options, getattr(function, "__name__", "the function")))
-        except BaseException as error:  # SystemExit too: it ends the call alone
-            self.calling = False
-            return ERROR, [], error_text(error)
-
-    def read(self, message, segments):
-        """The function, and the inputs as read-only memory: the first as it is, the others as arrays."""
-        mapped = [map_segment(segment) for segment in segments]
-        _, count, in_segment, _, code_bytes, code_at, name = HEAD.unpack_from(message)
-        place = HEAD.size
-        described = []
-        for _ in range(count):
-            dtype, rank, begin, size = struct.unpack_from("=iIqQ", message, place)
-            place += struct.calcsize("=iIqQ")
-            described.append((DTYPES[dtype], struct.unpack_from(f"={rank}q", message, place), begin, size))
-            place += 8 * rank
-        data = mapped.pop(0) if in_segment else memoryview(message)[place:]
-        if code_bytes:
-            self.functions[name] = bytes(data[code_at:code_at + code_bytes])
-        inputs = []
-        for dtype, shape, begin, size in described:
-            its = mapped.pop(0)[:size] if begin < 0 else data[begin:begin + size]
-            inputs.append(array_of(its, dtype, shape) if inputs else its)
-        function = self.functions[name]
-        if isinstance(function, bytes):
-            function = self.functions[name] = function_of(function)
-        return function, inputs
-
-    def send(self, reply, before):
-        kind, arrays, text = reply
-        used = self.use()
-        use = struct.pack("=qqQ", int((used[0] - before[0]) * 1e9), int((used[1] - before[1]) * 1e9), used[2])
-        if kind == ERROR:
-            self.channel.send(struct.pack("=II", ERROR, 0) + use + text)
-            return
-        places, size = [], len(text)
-        for one in arrays:
-            size = aligned(size)
-            places.append(size)
-            size += one.nbytes
-        head = struct.pack("=II", RESULT, 1 + len(arrays)) + use + describe("uint8", (len(text),), 0, len(text))
-        head += b"".join(describe(one.dtype.name, one.shape, place, one.nbytes) for one, place in zip(arrays, places))
-        if size <= INLINE:
-            data = bytearray(size)
-            fill(memoryview(data), text, arrays, places)
-            self.channel.send(head + data)
-            return
-        # The daemon has copied the last result before it sends the next call: its memory serves again, which is many times
-        # faster than new memory.
-        if self.result is None or len(self.result[1]) < size or len(self.result[1]) > 4 * size + MOST_KEPT:
-            self.result = result_segment(size)
-        segment, memory = self.result
-        fill(memory, text, arrays, places)
-        self.channel.sendmsg([head], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [segment.fileno()]))])
-
-    def progress(self, fraction):
-        self.channel.send(struct.pack("=IId", PROGRESS, 0, fraction))
-
-
-def progress(fraction):
-    """hotplate.progress in a worker."""
-    if CALLS is not None and os.getpid() == CALLS.pid:
-        if CALLS.calling:
-            CALLS.progress(fraction)
-
-
-def describe(dtype, shape, place, size):
-    return struct.pack(f"=iIQQ{len(shape)}q", NUMBERS[dtype], len(shape), place, size, *shape)
-
-
-def fill(memory, text, arrays, places):
-    memory[:len(text)] = text
-    for one, place in zip(arrays, places):
-        if one.nbytes:
-            numpy().frombuffer(memory, one.dtype, one.size, place).reshape(one.shape)[...] = one
-
-
-def array_of(data, dtype, shape):
-    np = numpy()
-    if dtype == "bfloat16":
-        try:
-            import ml_dtypes
-        except ImportError:
-            raise Refused("an array of bfloat16 needs the package ml_dtypes, which is not there") from None
-        kind = ml_dtypes.bfloat16
-    else:
-        kind = dtype
-    if not data.nbytes:
-        made = np.empty(shape, kind)
-        made.flags.writeable = False
-        return made
-    return np.frombuffer(data, kind).reshape(shape)
-
-
-def function_of(code):
-    """The function that a client has packed (hotplate/functions.py)."""
-    packed = pickle.loads(code)
-    ours, theirs = list(sys.version_info[:2]), list(packed["python"])
-    if ours != theirs:
-        raise Refused(
-            f"{packed['name']} comes from Python {theirs[0]}.{theirs[1]}, and the worker is Python {ours[0]}.{ours[1]} "
-            f"({sys.executable}): functions travel between equal versions alone; name an interpreter of yours with python=")
-    for path in packed["path"]:
-        if path not in sys.path:
-            sys.path.append(path)
-    try:
-        import cloudpickle  # noqa: F401
-    except ImportError:
-        for name, source in packed["cloudpickle"].items():
-            import types
-            module = types.ModuleType(name)
-            module.__path__ = []
-            sys.modules[name] = module
-            exec(compile(source, f"<{name} of the client>", "exec"), module.__dict__)
-    return pickle.loads(packed["pickle"])
-
-
-def converted(value, options):
-    """An array among the arguments, as the function wants it."""
-    wants = options.get("wants")
-    if wants == "cupy":
-        import cupy
-        return cupy.asarray(value)
-    if wants == "jax":
-        import jax.numpy
-        return jax.numpy.asarray(value)
-    if wants == "torch":
-        import torch
-        made = torch.from_numpy(value.copy())
-        return made.cuda() if torch.cuda.is_available() else made
-    return value.copy() if options.get("copy") else value
-
-
-class Unpacker:
-    """The options, positional and keyword arguments."""
-
-    def __init__(self, data, arrays):
-        self.data = data
-        self.arrays = arrays
-
-    def load(self):
-        stream = io.BytesIO(self.data)
-        options = pickle.load(stream)
-        arrays = [converted(one, options) for one in self.arrays]
-        unpickler = pickle.Unpickler(stream)
-        unpickler.persistent_load = lambda index: arrays[index]
-        return (options, *unpickler.load())
-
-
-def as_array(value):
-    """An array of NumPy's, also of one of another package's on whatever device; else None."""
-    np = sys.modules.get("numpy")
-    if np is None:
-        return None
-    if type(value) is np.ndarray:
-        return value
-    package = type(value).__module__.partition(".")[0]
-    if package == "cupy" and hasattr(value, "get"):
-        return value.get()
-    if package == "torch" and hasattr(value, "detach"):
-        return value.detach().cpu().numpy()
-    if package in ("jax", "jaxlib") and hasattr(value, "__array__"):
-        return np.asarray(value)
-    return None
-
-
-class Packer(pickle.Pickler):
-    """Pickles a result, and takes the arrays out of it."""
-
-    def __init__(self, stream, name):
-        super().__init__(stream, 5)
-        self.name = name
-        self.arrays = []
-        self.places = {}
-        self.seen = []  # so that no other object gets the id of one of them
-
-    def persistent_id(self, one):
-        kind = type(one)
-        if kind in COMMON:
-            return None
-        found = as_array(one)
-        if found is None:
-            return None
-        place, wrong = take_out(self, one, found)
-        if wrong is not None:
-            raise Refused(f"{self.name} returned {wrong}, which does not come back: returns=\"object\" takes anything")
-        return place
-
-    def reducer_override(self, one):
-        if type(one) in PLAIN or any(one is kind for kind in PLAIN):
-            return NotImplemented
-        np = sys.modules.get("numpy")
-        if np is not None:
-            if isinstance(one, (np.generic, np.dtype)) and getattr(one, "dtype", one).name in NUMBERS:
-                return NotImplemented
-            if one is np.dtype or one is np.float64(0).__reduce__()[0]:  # which rebuild those
-                return NotImplemented
-        raise Refused(f"{self.name} returned a {type(one).__name__}: arrays, numbers, texts, and tuples, lists, dicts and sets "
-                      "of them come back; returns=\"object\" takes anything that can be pickled")
-
-
-def take_out(packer, one, found):
-    """Its number among the arrays of the result, or what is wrong with it."""
-    place = packer.places.get(id(one))
-    if place is not None:
-        return place, None
-    if found.dtype.name not in NUMBERS:
-        return None, f"an array of {found.dtype}"
-    if found.ndim > MOST_AXES:
-        return None, f"an array of {found.ndim} axes"
-    if len(packer.arrays) == MOST_ARRAYS:
-        return None, f"more than {MOST_ARRAYS} arrays"
-    packer.places[id(one)] = len(packer.arrays)
-    packer.seen.append(one)
-    found = found.astype(found.dtype.newbyteorder("="), order="C", copy=False)
-    packer.arrays.append(numpy().ascontiguousarray(found).reshape(found.shape))
-    return len(packer.arrays) - 1, None
-
-
-def packer_of_anything(stream):
-    """By choice objects come back as they are: of what is inside them, arrays of NumPy's own alone are taken out."""
-    try:
-        import cloudpickle
-        dispatch = cloudpickle.CloudPickler
-    except ImportError:
-        dispatch = pickle.Pickler
-    np = sys.modules.get("numpy")
-
-    class Anything(dispatch):
-        def persistent_id(self, one):
-            return take_out(self, one, one)[0] if np is not None and type(one) is np.ndarray else None
-
-    packer = Anything(stream, 5)
-    packer.arrays, packer.places, packer.seen = [], {}, []
-    return packer
-
-
-def pack(value, options, name):
-    """A result: the arrays in it, and all else pickled."""
-    stream = io.BytesIO()
-    packer = packer_of_anything(stream) if options.get("returns") == "object" else Packer(stream, name)
-    packer.dump(value)
-    return packer.arrays, stream.getvalue()
-
-
-def error_text(error):
-    """An exception as texts: type, message, traceback, pickle."""
-    import traceback
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-        trace = trace.tb_next
-    if isinstance(error, Refused):
-        error = TypeError(str(error))
-    kind = type(error)
-    try:
-        message = str(error)
-    except Exception:
-        message = "its text cannot be had"
-    try:
-        shown = "".join(traceback.format_exception(kind, error, trace))
-    except Exception:
-        shown = ""
-    try:
-        packed = pickle.dumps(error)
-    except Exception:
-        packed = b""
-    texts = [f"{kind.__module__}.{kind.__qualname__}".encode("utf-8", "replace")[:256].decode("utf-8", "ignore").encode(),
-             message.encode("utf-8", "replace")[:8192].decode("utf-8", "ignore").encode(),
-             shown.encode("utf-8", "replace")[-32768:].decode("utf-8", "ignore").encode(),
-             packed if len(packed) <= 32768 else b""]
-    return b"".join(struct.pack("=I", len(text)) + text for text in texts)
-
-
 def main():
-    """What this process has become: a Zygote and the Program of a fork of its, or a worker's socket."""
+    """What this process has become: a Zygote, and the Program of a fork of its."""
     global LIBC
     if sys.version_info < (3, 9):
         sys.exit("Python 3.9 or later is needed")
-    if sys.argv[1] == "call":
-        os.set_inheritable(int(sys.argv[2]), False)
-        return None, None, int(sys.argv[2])
     if not os.path.samefile(sys.executable, sys.argv[3]):  # as pyenv does, by the folder that a script begins in
         sys.exit(f"{sys.argv[3]} starts another interpreter: set HOTPLATE_PYTHON to that, {sys.executable}")
     import ctypes
@@ -974,20 +582,30 @@ def main():
     for name in THREAD_COUNTS[:3]:
         os.environ[name] = "1"
     zygote = Zygote(channel, sys.argv[2], sys.argv[4:])
-    program = zygote.serve()
-    return zygote, program, None if program is None else program.calls
+    return zygote, zygote.serve()
 
 
-ZYGOTE, PROGRAM, CALLS = main()
-# Here, so that the interpreter itself ends what it begins: exit codes, tracebacks, threads, atexit.
-if ZYGOTE is not None and PROGRAM is not None:
+def run_calls(number):
+    """This process becomes a worker for functions, with this socket."""
+    import types
+    path = os.path.join(os.path.dirname(__file__), "hotplate_calls.py")
+    loader = importlib.machinery.SourceFileLoader("__hotplate_calls__", path)
+    module = types.ModuleType(loader.name)
+    module.__file__ = path
+    exec(compile(loader.get_data(path), path, "exec"), module.__dict__)
+    signal.pthread_sigmask(signal.SIG_SETMASK, set())
+    module.serve(number)
+
+
+ZYGOTE, PROGRAM = main()
+if PROGRAM is not None:
+    # Here, so that the interpreter itself ends what it begins: exit codes, tracebacks, threads, atexit.
     atexit.register(ZYGOTE.say_what_was_imported)
-if CALLS is not None:
-    CALLS = Calls(socket.socket(fileno=CALLS))
-    CALLS.serve()
-elif PROGRAM is not None:
     try:
-        run(PROGRAM.arguments)
+        if PROGRAM.calls is None:
+            run(PROGRAM.arguments)
+        else:
+            run_calls(PROGRAM.calls)
     except SystemExit:
         raise
     except BaseException:

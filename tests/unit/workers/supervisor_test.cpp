@@ -1,7 +1,6 @@
 // Real programs in real processes: how they begin and end, and that nothing of them is left.
 #include "server/workers/supervisor.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +15,7 @@
 #include <thread>
 
 #include "server/workers/process_tree.h"
+#include "tests/unit/workers/descriptors.h"
 
 namespace hotplate::server {
 namespace {
@@ -42,31 +42,9 @@ Program Shell(const std::string& script) {
           .umask = 022};
 }
 
-// All that comes until the stream's end.
-std::string ReadAll(const Descriptor& from) {
-  std::string text;
-  for (;;) {
-    char block[4096];
-    const ssize_t got = read(from.get(), block, sizeof(block));
-    if (got > 0) text.append(block, static_cast<std::size_t>(got));
-    if (got == 0) return text;
-    if (got > 0) continue;
-    pollfd readable{from.get(), POLLIN, 0};
-    if (poll(&readable, 1, 60'000) == 0) return text + "(nothing more came)";
-  }
-}
-
 bool Never() { return false; }
 
 bool IsThere(pid_t process) { return kill(process, 0) == 0; }
-
-std::size_t OpenDescriptors() {
-  std::size_t count = 0;
-  DIR* const folder = opendir("/proc/self/fd");
-  while (readdir(folder) != nullptr) ++count;
-  closedir(folder);
-  return count;
-}
 
 class SupervisorTest : public testing::Test {
  protected:

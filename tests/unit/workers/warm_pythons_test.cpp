@@ -1,7 +1,6 @@
 // Real interpreters: how a script comes to a warm Python, and what it is told where it does not.
 #include "server/workers/warm_pythons.h"
 
-#include <dirent.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -14,6 +13,7 @@
 #include <thread>
 
 #include "server/workers/process_tree.h"
+#include "tests/unit/workers/descriptors.h"
 
 namespace hotplate::server {
 namespace {
@@ -25,27 +25,6 @@ using State = WarmPythons::State;
 
 bool NoWish() { return false; }
 
-std::string AllOf(const Descriptor& from) {
-  std::string text;
-  for (;;) {
-    char block[4096];
-    const ssize_t got = read(from.get(), block, sizeof(block));
-    if (got > 0) text.append(block, static_cast<std::size_t>(got));
-    if (got == 0) return text;
-    if (got > 0) continue;
-    pollfd readable{from.get(), POLLIN, 0};
-    if (poll(&readable, 1, 60'000) == 0) return text + "(nothing more came)";
-  }
-}
-
-std::size_t CountOfDescriptors() {
-  std::size_t count = 0;
-  DIR* const folder = opendir("/proc/self/fd");
-  while (readdir(folder) != nullptr) ++count;
-  closedir(folder);
-  return count;
-}
-
 class WarmPythonsTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -56,7 +35,8 @@ class WarmPythonsTest : public testing::Test {
   }
 
   static WarmPythons::Files OurFiles() {
-    return {HOTPLATE_BIN_DIR "/hotplate-keeper", HOTPLATE_SOURCE_DIR "/server/workers/python/hotplate_worker.py"};
+    return {HOTPLATE_BIN_DIR "/hotplate-keeper", HOTPLATE_SOURCE_DIR "/server/workers/python/hotplate_worker.py",
+            HOTPLATE_SOURCE_DIR "/server/workers/python/hotplate_calls.py"};
   }
 
   static Program Code(const std::string& code, std::vector<std::string> more = {}) {
@@ -78,7 +58,7 @@ class WarmPythonsTest : public testing::Test {
     EXPECT_TRUE(started.ok()) << started.status();
     if (!started.ok()) return {};
     started->running.in.Close();
-    Told told{AllOf(started->running.out), AllOf(started->running.err), started->why_cold, {}};
+    Told told{ReadAll(started->running.out), ReadAll(started->running.err), started->why_cold, {}};
     const absl::StatusOr<ProgramEnd> end = started->running.End();
     EXPECT_TRUE(end.ok()) << end.status();
     told.end = end.value_or(ProgramEnd());
@@ -143,7 +123,7 @@ TEST_F(WarmPythonsTest, ASignalReachesTheScript) {
     ASSERT_TRUE(started.ok());
     EXPECT_EQ(started->why_cold, "");
     started->running.Signal(SIGINT);
-    EXPECT_THAT(AllOf(started->running.err), HasSubstr("KeyboardInterrupt"));
+    EXPECT_THAT(ReadAll(started->running.err), HasSubstr("KeyboardInterrupt"));
     EXPECT_EQ(started->running.End()->use.signal, SIGINT);
   }
 }
@@ -218,7 +198,7 @@ TEST_F(WarmPythonsTest, RestartLetsScriptsEnd) {
   EXPECT_NE(Warm().pid, pid);
   EXPECT_EQ(kill(pid, 0), 0);
   started->running.in.Close();
-  EXPECT_THAT(AllOf(started->running.err), HasSubstr("EOFError"));
+  EXPECT_THAT(ReadAll(started->running.err), HasSubstr("EOFError"));
   EXPECT_TRUE(started->running.End().ok());
   EXPECT_TRUE(Comes([&] { return kill(pid, 0) != 0; }));
 }
@@ -251,9 +231,9 @@ TEST_F(WarmPythonsTest, ManyAtOnce) {
 
 TEST_F(WarmPythonsTest, NothingIsLeft) {
   Warm();
-  const std::size_t before = CountOfDescriptors();
+  const std::size_t before = OpenDescriptors();
   for (int i = 0; i < 10; ++i) EXPECT_EQ(Run(Code("import os; os.abort()")).end.use.signal, SIGABRT);
-  EXPECT_EQ(CountOfDescriptors(), before);
+  EXPECT_EQ(OpenDescriptors(), before);
   EXPECT_TRUE(Comes([&] { return DescendantsOf(supervisor_->pid()).size() == 2; }));
   pythons_.reset();
   EXPECT_TRUE(Comes([&] { return DescendantsOf(supervisor_->pid()).empty(); }));

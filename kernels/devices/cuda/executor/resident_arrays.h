@@ -184,7 +184,7 @@ class ResidentArrays {
     const std::uint64_t identity;
   };
   void EndWriteBack(std::uint64_t identity);
-  // Of an array in use.
+  // The array must be in use.
   Outcome WriteBack(Array& array) ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes later work in the stream wait for the bytes copied so far.
   Outcome Join(const Array& array, CUstream_st* stream) const;
