@@ -284,8 +284,10 @@ def from_status(code: str, message: str, violations: Sequence[tuple[str, str]], 
                 end: Optional[Mapping[str, Any]], retry_after: Optional[float]) -> BaseException:
     """The exception for an error of the client library, which calls this."""
     fields = [field for field, _ in violations]
-    exception = ((end or {}).get("error") or {}).get("exception")
-    kind = RemoteError if exception else _kind(code, fields, end)
+    exception: Mapping[str, Any] = ((end or {}).get("error") or {}).get("exception") or {}
+    kind = _kind(code, fields, end)
+    if exception:
+        kind = RemoteError
     # Only of what is said of a call's own arguments: other flags are those of the daemon.
     if any(field in ("precision", "deterministic") or field.startswith("params.") for field in fields):
         message, violations = in_python(message, {}), [(field, in_python(text, {})) for field, text in violations]
