@@ -168,8 +168,8 @@ struct JobOptions {
       take_output = {};
   // Called by Fetch (only) with the job's result, before anything is downloaded. An error ends the call.
   std::function<absl::Status(const v1::JobResult&)> on_result = {};
-  // Called for states, progress and notices: by Run on the calling thread, by RunAsync on the library's thread. A slow
-  // callback misses progress. A short job may report nothing before its end.
+  // Called for states, progress, notices and what a function prints: by Run on the calling thread, by RunAsync on the
+  // library's thread. A slow callback misses progress. A short job may report nothing before its end.
   std::function<void(const v1::JobUpdate&)> on_update = {};
   // Called by Run on the calling thread about twenty times a second while it waits, so that the thread can look after
   // other things, as an interpreter does after signals. It may cancel the call. If it then returns false, Run does not

@@ -16,7 +16,9 @@ constexpr std::chrono::seconds kCancelGrace(10);
 // The same where the client is being closed.
 constexpr std::chrono::seconds kCloseGrace(1);
 // Updates not yet taken by a slow callback; beyond this the oldest are dropped.
-constexpr std::size_t kMaxMailbox = 64;
+constexpr int kMaxMailbox = 64;
+// Of what a function printed, in bytes; beyond this the newest is dropped, and that is told.
+constexpr std::size_t kMaxPrinted = std::size_t{8} << 20;
 
 absl::Status ClientClosed() { return absl::CancelledError("the client was closed while the job was under way"); }
 
@@ -41,6 +43,7 @@ struct RunStream::Pending {
   Deadline deadline;
   // A vector: most jobs report nothing before their end.
   std::vector<v1::JobUpdate> mailbox;
+  std::size_t printed_bytes = 0;  // in the mailbox
   std::optional<absl::StatusOr<EndedJob>> result;
   // The owner waits on this. Used by Run only.
   CondVar owner;
@@ -453,10 +456,29 @@ void RunStream::Deliver(Pending& job, v1::JobUpdate&& update) {
   if (update.sequence() != 0 && update.sequence() <= job.last_sequence) return;
   job.last_sequence = std::max(job.last_sequence, update.sequence());
   backoff_.Reset();
-  if (update.has_progress() && !job.mailbox.empty() && job.mailbox.back().has_progress()) job.mailbox.pop_back();
-  job.mailbox.push_back(std::move(update));
-  if (job.mailbox.size() > kMaxMailbox) job.mailbox.erase(job.mailbox.begin());
+  Post(job, std::move(update));
   Tell(job);
+}
+
+void RunStream::Post(Pending& job, v1::JobUpdate&& update) {
+  std::vector<v1::JobUpdate>& mailbox = job.mailbox;
+  if (mailbox.empty()) job.printed_bytes = 0;
+  if (update.has_printed()) {
+    const bool fits = job.printed_bytes <= kMaxPrinted;
+    job.printed_bytes += update.printed().ByteSizeLong();
+    if (!fits) return;
+    if (job.printed_bytes > kMaxPrinted) {
+      update.mutable_printed()->set_err("\n[more was printed than this program took: hotplate logs " + job.job_id +
+                                        " has what is kept]\n");
+    }
+  } else {
+    if (update.has_progress() && !mailbox.empty() && mailbox.back().has_progress()) mailbox.pop_back();
+    const auto is_state = [](const v1::JobUpdate& one) { return !one.has_printed(); };
+    if (std::count_if(mailbox.begin(), mailbox.end(), is_state) >= kMaxMailbox) {
+      mailbox.erase(std::find_if(mailbox.begin(), mailbox.end(), is_state));
+    }
+  }
+  mailbox.push_back(std::move(update));
 }
 
 void RunStream::End(Pending& job, absl::StatusOr<EndedJob> result) {

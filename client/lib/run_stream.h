@@ -78,6 +78,7 @@ class RunStream {
   void OpenWire(bool with_jobs) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Dispatch(v1::RunJobsResponse& response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Deliver(Pending& job, v1::JobUpdate&& update) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Post(Pending& job, v1::JobUpdate&& update) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(Pending& job, absl::StatusOr<EndedJob> result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tell(Pending& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Lost(const grpc::Status& status, bool may_come_back) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/service/programs.h"
 #include "server/wire/status.h"
 
 namespace hotplate::server {
@@ -46,6 +47,14 @@ void Outbox::AddEnd(std::uint64_t tag, const core::JobId& id, std::string kernel
   AddUrgent(std::move(urgent));
 }
 
+void Outbox::AddPrinted(std::uint64_t tag, const core::JobId& id, OutputPiece piece) {
+  Batch::Urgent urgent;
+  urgent.tag = tag;
+  urgent.id = id;
+  urgent.printed = std::move(piece);
+  AddUrgent(std::move(urgent));
+}
+
 void Outbox::AddRefusal(std::uint64_t tag, absl::Status status) {
   Batch::Urgent urgent;
   urgent.tag = tag;
@@ -61,7 +70,8 @@ void Outbox::AddNotice(std::string text, std::optional<double> seconds_left) {
 }
 
 std::size_t Outbox::Batch::Urgent::bytes() const {
-  return kUpdateBytes + (end ? wire::InlineBytes(*end) : 0) + notice.size() + refusal.message().size();
+  return kUpdateBytes + (end ? wire::InlineBytes(*end) : 0) + notice.size() + (printed ? printed->text.size() : 0) +
+         refusal.message().size();
 }
 
 void Outbox::AddUrgent(Batch::Urgent urgent) {
@@ -84,6 +94,7 @@ Outbox::Batch Outbox::Take() {
   while (!urgent_.empty() && batch.urgent_.size() < kMostUpdates && bytes < kMostInlineBytes) {
     urgent_bytes_ -= urgent_.front().bytes();
     if (urgent_.front().end) bytes += wire::InlineBytes(*urgent_.front().end);
+    if (urgent_.front().printed) bytes += urgent_.front().printed->text.size();
     batch.urgent_.push_back(std::move(urgent_.front()));
     urgent_.pop_front();
   }
@@ -116,6 +127,8 @@ void Outbox::Batch::FillInto(google::protobuf::RepeatedPtrField<v1::JobUpdate>& 
       wire::ToProto(*urgent.end, urgent.id, urgent.kernel, facts, *update.mutable_end());
     } else if (!urgent.refusal.ok()) {
       *update.mutable_refused() = wire::ToJobError(urgent.refusal);
+    } else if (urgent.printed) {
+      AppendTo(*urgent.printed, *update.mutable_printed());
     } else {
       update.mutable_notice()->set_text(urgent.notice);
       if (urgent.seconds_left) update.mutable_notice()->set_seconds_left(*urgent.seconds_left);

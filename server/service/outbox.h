@@ -11,6 +11,7 @@
 
 #include "hotplate/v1/jobs.pb.h"
 #include "server/wire/result.h"
+#include "server/workers/program_streams.h"
 
 namespace hotplate::server {
 
@@ -25,6 +26,7 @@ class Outbox {
   void AddProgress(std::uint64_t tag, const core::JobId& id, double fraction);
   void AddEnd(std::uint64_t tag, const core::JobId& id, std::string kernel, std::uint64_t sequence,
               std::shared_ptr<const core::JobEnd> end);
+  void AddPrinted(std::uint64_t tag, const core::JobId& id, OutputPiece piece);
   void AddRefusal(std::uint64_t tag, absl::Status status);
   void AddNotice(std::string text, std::optional<double> seconds_left);
 
@@ -48,6 +50,7 @@ class Outbox {
       std::shared_ptr<const core::JobEnd> end;  // set for an end
       absl::Status refusal;                     // not OK for a refusal
       std::string notice;
+      std::optional<OutputPiece> printed;
       std::optional<double> seconds_left;
 
       std::size_t bytes() const;  // that it holds here and takes in a message, roughly

@@ -129,6 +129,10 @@ absl::StatusOr<FunctionCode> FunctionFrom(const ServiceContext& context, const v
   return FunctionCode{Sha256({request.name(), request.code()}), request.name(), request.code()};
 }
 
+const std::shared_ptr<ProgramStreams>& StreamsOf(const core::OutsideWork& work) {
+  return dynamic_cast<const PrintingWork&>(work).streams();
+}
+
 void AppendTo(const OutputPiece& piece, v1::ProgramPiece& out) {
   if (piece.stream == OutputStream::kOut) {
     out.set_out(piece.text);

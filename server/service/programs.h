@@ -25,6 +25,8 @@ absl::StatusOr<core::JobRequest> JobAsRequest(const ServiceContext& context, con
 absl::StatusOr<FunctionEnvironment> EnvironmentFrom(const ServiceContext& context, const v1::Program& python);
 absl::StatusOr<FunctionCode> FunctionFrom(const ServiceContext& context, const v1::PutFunctionRequest& request);
 
+// Of a program or a function: all outside work is one of these.
+const std::shared_ptr<ProgramStreams>& StreamsOf(const core::OutsideWork& work);
 void AppendTo(const OutputPiece& piece, v1::ProgramPiece& out);
 
 }  // namespace hotplate::server

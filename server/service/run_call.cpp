@@ -68,7 +68,8 @@ void RunCall::GoThroughRequest() {
     const int until = std::min(next_start_ + kStartsTogether, request_->start_size());
     {
       MutexLock lock(mutex_);
-      if (closed_ || !HasRoomLocked()) return;
+      waits_for_room_ = !closed_ && !HasRoomLocked();
+      if (closed_ || waits_for_room_) return;
       held_ = until - next_start_ > 1;
     }
     for (; next_start_ < until; ++next_start_) BeginJob(request_->start(next_start_));
@@ -143,7 +144,15 @@ absl::StatusOr<core::JobId> RunCall::Submit(std::uint64_t tag, const v1::JobSpec
   if (!request.ok()) return request.status();
   request->attached = true;
   request->may_run_here = may_run_here;
-  return context_.engine().Submit(who_, *std::move(request), observer(), tag);
+  const std::shared_ptr<core::OutsideWork> work = request->work;
+  if (work == nullptr) return context_.engine().Submit(who_, *std::move(request), observer(), tag);
+  Hear(tag, StreamsOf(*work));
+  absl::StatusOr<core::JobId> id = context_.engine().Submit(who_, *std::move(request), observer(), tag);
+  if (!id.ok()) return id;
+  // A job that is sent again after a break runs already.
+  const absl::StatusOr<core::JobSnapshot> job = context_.engine().Get(who_, *id);
+  if (job.ok() && job->work != nullptr && job->work != work) Hear(tag, StreamsOf(*job->work));
+  return id;
 }
 
 void RunCall::StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here) {
@@ -161,6 +170,57 @@ void RunCall::StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_
   if (cancel) context_.engine().Cancel(who_, *id).IgnoreError();
   // A stream that broke meanwhile was forgotten without this job.
   if (gone) context_.engine().Unsubscribe(observer(), core::Engine::OnDisconnect::kCancelAfterGrace);
+}
+
+void RunCall::Hear(std::uint64_t tag, const std::shared_ptr<ProgramStreams>& streams) {
+  {
+    MutexLock lock(mutex_);
+    const auto active = active_.find(tag);
+    if (closed_ || active == active_.end()) return;
+    active->second.streams = streams;
+  }
+  streams->Listen(this, [weak = weak_from_this(), this, tag] {
+    if (const auto self = weak.lock()) SendPrinted(tag);
+  });
+  bool gone = false;
+  {
+    MutexLock lock(mutex_);
+    gone = closed_;
+  }
+  if (gone) streams->Leave(this);
+}
+
+void RunCall::SendPrinted(std::uint64_t tag) {
+  MutexLock lock(mutex_);
+  const auto active = active_.find(tag);
+  if (closed_ || active == active_.end() || !HasRoomLocked()) return;
+  TakePrintedLocked(tag, active->second);
+  Advance(lock);
+}
+
+void RunCall::TakePrintedLocked(std::uint64_t tag, const Active& active) {
+  if (active.streams) AddPrintedLocked(tag, active.id, active.streams->TakeOutput());
+}
+
+void RunCall::OnRoom() {
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [tag, active] : active_) TakePrintedLocked(tag, active);
+    Advance(lock);
+  }
+  if (waits_for_room_.exchange(false)) GoThroughRequest();
+}
+
+void RunCall::OnGone() {
+  std::vector<std::shared_ptr<ProgramStreams>> heard;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [tag, active] : active_) heard.push_back(active.streams);
+  }
+  // Their functions go on, and must not wait for a client.
+  for (const auto& streams : heard) {
+    if (streams) streams->Leave(this);
+  }
 }
 
 void RunCall::Drop(std::uint64_t tag, const absl::Status& status) {
@@ -188,6 +248,7 @@ void RunCall::CancelTag(std::uint64_t tag) {
 std::string RunCall::EndedLocked(std::uint64_t tag) {
   const auto active = active_.find(tag);
   if (active == active_.end()) return "";
+  TakePrintedLocked(tag, active->second);
   std::string kernel = std::move(active->second.kernel);
   active_.erase(active);
   if (active_.empty()) idle_since_ = std::chrono::steady_clock::now();

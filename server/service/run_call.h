@@ -2,6 +2,7 @@
 // does not read their updates, the stream stops reading from it at some point.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <string>
@@ -33,12 +34,14 @@ class RunCall final
     core::JobId id;  // empty until the engine has taken the job
     std::string kernel;
     bool cancel_requested = false;
+    std::shared_ptr<ProgramStreams> streams;  // of a function
   };
 
   void Read();
   std::string EndedLocked(std::uint64_t tag) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  void OnRoom() override { GoThroughRequest(); }
+  void OnRoom() override;
+  void OnGone() override;
 
   // Begins the jobs of request_, from next_start_ on, then reads the next request. Returns in between if the client has
   // to read first; OnRoom goes on then. One thread at a time: no read is under way meanwhile. Tiny jobs may run on this
@@ -52,6 +55,10 @@ class RunCall final
   // Begins a job or refuses it. May wait for files, if the spec needs them.
   void StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here);
   absl::StatusOr<core::JobId> Submit(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here);
+  // What the function of this tag prints goes to the client, while the client takes it.
+  void Hear(std::uint64_t tag, const std::shared_ptr<ProgramStreams>& streams);
+  void SendPrinted(std::uint64_t tag);
+  void TakePrintedLocked(std::uint64_t tag, const Active& active) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Reserves the tag, or says why it cannot be used.
   absl::Status Reserve(std::uint64_t tag, const v1::JobSpec& spec);
   void Drop(std::uint64_t tag, const absl::Status& status);
@@ -62,6 +69,7 @@ class RunCall final
   grpc::ByteBuffer bytes_;  // as it was read; lent with request_
   ReusedMessage<v1::RunJobsRequest> request_;
   int next_start_ = 0;
+  std::atomic<bool> waits_for_room_ = false;         // GoThroughRequest, which has more to do
   std::vector<int> repeated_;                        // which of its starts, in order
   std::chrono::steady_clock::time_point run_until_;  // when none of its jobs may run on this thread any more
   absl::Status request_size_;  // not OK for a request that is too large: each of its jobs is refused with it

@@ -93,7 +93,7 @@ void RunProgramCall::Submit(const v1::Program& program) {
   }
   job->attached = true;
   job->on_disconnect = core::DisconnectPolicy::kCancel;
-  streams_->Listen([this] { StreamsChanged(); });
+  streams_->Listen(this, [this] { StreamsChanged(); });
   {
     MutexLock lock(mutex_);
     if (broken_ || finished_) return;
@@ -219,14 +219,14 @@ void RunProgramCall::Break() {
     broken_ = true;
     finish = !writing_ && !std::exchange(finished_, true);
   }
-  streams_->Leave();
+  streams_->Leave(this);
   context_.engine().Unsubscribe(shared_from_this(), core::Engine::OnDisconnect::kCancelNow);
   if (finish) Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
 }
 
 void RunProgramCall::OnDone() {
   const std::shared_ptr<RunProgramCall> last = std::move(self_);
-  streams_->Leave();
+  streams_->Leave(this);
   context_.engine().Unsubscribe(last, core::Engine::OnDisconnect::kCancelNow);
   ticket_.reset();
 }

@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "kernels/base/mutex.h"
 #include "server/service/context.h"
@@ -86,6 +87,7 @@ class UpdateStream : public Reactor,
 
   void OnDone() final {
     const std::shared_ptr<UpdateStream> last = std::move(self_);
+    OnGone();
     // However it ended, the engine forgets it.
     context_.engine().Unsubscribe(last, core::Engine::OnDisconnect::kCancelAfterGrace);
     // Now, not with the last reference: a lane may hold that longer than the server lives.
@@ -111,17 +113,25 @@ class UpdateStream : public Reactor,
     if (lock.held()) lock.Unlock();  // before the ticket goes
   }
 
+  // Called without the lock, at the end.
+  virtual void OnGone() {}
+
   // Called without the lock, once after HasRoomLocked said no.
   virtual void OnRoom() {}
 
   // False while the client takes less than it is sent: make no more updates then, until OnRoom. Under the lock.
   bool HasRoomLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     // Something is on its way then, or will be, and when it is gone OnWriteDone looks again.
-    starved_ = outbox_.overfull();
+    starved_ = starved_ || outbox_.overfull();
     return !starved_;
   }
 
   std::shared_ptr<core::JobObserver> observer() { return this->shared_from_this(); }
+
+  void AddPrintedLocked(std::uint64_t tag, const core::JobId& id, std::vector<OutputPiece> pieces)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (OutputPiece& piece : pieces) outbox_.AddPrinted(tag, id, std::move(piece));
+  }
 
   void Refuse(std::uint64_t tag, const absl::Status& status) {
     MutexLock lock(mutex_);

@@ -71,10 +71,12 @@ absl::StatusOr<CallReply> CallWorker::Await(ProgramStreams& output, TaskControl&
   std::optional<Steady::time_point> asked;
   bool killed = false;
   for (;;) {
+    // One whose client does not read waits, as it would for a pipe.
+    const bool room = output.HasRoomForOutput();
     pollfd descriptors[] = {{killed ? -1 : calls_.get(), POLLIN, 0},
                             {running_.control.get(), POLLIN, 0},
-                            {running_.out.get(), POLLIN, 0},
-                            {running_.err.get(), POLLIN, 0}};
+                            {room ? running_.out.get() : -1, POLLIN, 0},
+                            {room ? running_.err.get() : -1, POLLIN, 0}};
     poll(descriptors, std::size(descriptors), static_cast<int>(kLookAtCancel.count()));
     // A block at a time: one that prints without end is to be heard no less when it is cancelled.
     if (descriptors[2].revents != 0) ReadSome(running_.out, OutputStream::kOut, output);

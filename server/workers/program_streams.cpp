@@ -25,17 +25,20 @@ void Append(std::deque<OutputPiece>& pieces, OutputStream stream, std::string_vi
 
 ProgramStreams::ProgramStreams(bool has_client) : has_client_(has_client), input_closed_(!has_client) {}
 
-void ProgramStreams::Listen(std::function<void()> changed) {
-  MutexLock lock(calling_);
+void ProgramStreams::Listen(const void* who, std::function<void()> changed) {
+  MutexLock calling(calling_);
+  listener_ = who;
   changed_ = std::move(changed);
+  MutexLock lock(mutex_);
+  has_client_ = true;
 }
 
-void ProgramStreams::Leave() {
+void ProgramStreams::Leave(const void* who) {
   {
-    MutexLock lock(calling_);
+    MutexLock calling(calling_);
+    if (listener_ != nullptr && listener_ != who) return;
+    listener_ = nullptr;
     changed_ = nullptr;
-  }
-  {
     MutexLock lock(mutex_);
     has_client_ = false;
     output_.clear();

@@ -31,13 +31,14 @@ class ProgramStreams {
 
   static constexpr std::size_t kMostKept = kKeptFirst + kKeptLast + kPiece;
 
-  // Without a client (a detached job) nothing comes in, and all that goes out is only kept.
+  // Without a client (a detached job) nothing comes in, and all that goes out is only kept, until somebody listens.
   explicit ProgramStreams(bool has_client);
 
   // The client's side. `changed` is called on the program's thread, and must call neither Listen nor Leave: there is
-  // output to take, or room for input. Until Leave returns.
-  void Listen(std::function<void()> changed);
-  void Leave();
+  // output to take, or room for input. Until Leave returns, or another call listens in its place.
+  void Listen(const void* who, std::function<void()> changed);
+  // Nothing if another one listens now.
+  void Leave(const void* who);
   std::vector<OutputPiece> TakeOutput();
   void AddInput(std::string text);
   void CloseInput();
@@ -88,6 +89,7 @@ class ProgramStreams {
   std::uint64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
 
   Mutex calling_;  // held while `changed_` is called
+  const void* listener_ ABSL_GUARDED_BY(calling_) = nullptr;
   std::function<void()> changed_ ABSL_GUARDED_BY(calling_);
 };
 

@@ -40,6 +40,7 @@ class Options:
     leave_result: bool
     detach: bool
     on_update: Optional[Callable[[dict[str, Any]], Any]]
+    on_printed: Optional[Callable[[bytes, bool], Any]]
     on_upload: Optional[Callable[[int, int], Any]]
     on_download: Optional[Callable[[int, int], Any]]
     def __init__(self) -> None: ...

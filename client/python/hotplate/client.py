@@ -191,6 +191,8 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             copy: True: NumPy arrays arrive as private copies, which may be changed.
             returns: "object": the result may be anything that can be pickled, and is unpickled here.
             keep: True: arrays in the result stay on the daemon, as hotplate.Array.
+            progress: True: a bar here, which hotplate.progress and tqdm move in the function; or a function of a fraction and
+                a phase, as of `run`.
             python: the path of the interpreter on the node. Default: this one, sys.executable. Its version must be this
                 one's, without the last number.
 

@@ -8,7 +8,7 @@ import os
 import pickle
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
@@ -18,12 +18,14 @@ from .arrays import Array
 from .calls import Call
 from .connection import Connection
 from .errors import InvalidCall, InvalidType, NotFound
+from .prints import Printer
 from .receipt import Receipt
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from .arguments import Seconds
+    from .progress_bar import Report
 
 # Beside the other arguments, which are pickled; what is more is pickled too.
 _MOST_ARRAYS = 63
@@ -47,6 +49,7 @@ class Function:
     A worker is a process that keeps what it has imported, compiled and put on the GPU. Each call takes a lane of a device,
     as a kernel does. Arguments and results are pickled; NumPy arrays and the daemon's arrays among the arguments arrive as
     NumPy arrays that cannot be written to. Arrays, numbers, texts, and tuples, lists, dicts and sets of them come back.
+    What it prints is printed here as it comes.
 
     Example:
         >>> @gpu.function
@@ -59,7 +62,8 @@ class Function:
 
     def __init__(self, client: Any, function: Callable[..., Any], *, device: str = "",
                  time_limit: Optional[Seconds] = None, priority: int = 0, wants: Optional[str] = None, copy: bool = False,
-                 returns: Optional[str] = None, keep: bool = False, python: Optional[str] = None) -> None:
+                 returns: Optional[str] = None, keep: bool = False, python: Optional[str] = None,
+                 progress: Union[bool, Report, None] = None) -> None:
         if not callable(function):
             raise InvalidType(f"{shown(function)} is no function: gpu.function takes one, or is a decorator of one")
         if wants is not None and wants not in _LIBRARIES:
@@ -73,9 +77,11 @@ class Function:
         self._device = device
         self._time_limit = None if time_limit is None else seconds(f"{self._name}: time_limit", time_limit)
         self._priority = priority
-        self._said = {name: value for name, value in (("wants", wants), ("copy", copy), ("returns", returns)) if value}
+        self._said = {name: value for name, value in (
+            ("wants", wants), ("copy", copy), ("returns", returns), ("bars", bool(progress))) if value}
         self._keep = bool(keep)
         self._python = python
+        self._progress = progress
         self._id: Optional[str] = None  # once it was sent
         # A worker of another interpreter may have no cloudpickle.
         self._with_cloudpickle = python is not None and python != sys.executable
@@ -135,7 +141,13 @@ class Function:
         for index, array in enumerate(arrays):
             values[f"a{index}"] = array._ref if isinstance(array, Array) else array
             held[f"a{index}"] = array
-        return Call(client, self, values, options, held)  # type: ignore[arg-type]
+        call = Call(client, self, values, options, held)  # type: ignore[arg-type]
+        options.on_printed = Printer()
+        if self._progress:
+            from .progress_bar import attach
+
+            call.end_progress = attach(options, self._progress, self._name)
+        return call
 
     name = "function"
 
@@ -286,7 +298,8 @@ def environment_of(client: Connection, python: Optional[str]) -> str:
 
 
 def progress(fraction: float) -> None:
-    """Called in a function that runs in a worker: moves the bar of its caller. Elsewhere it does nothing.
+    """Called in a function that runs in a worker: moves the bar of its caller, if `gpu.function` got progress=True or a
+    function, and the job's progress in any case. Elsewhere it does nothing.
 
     Args:
         fraction: of the work, 0 to 1.

@@ -97,9 +97,16 @@ client::JobOptions ToJobOptions(const Options& options, HeldBuffers& held,
   job.request_id = options.request_id;
   job.leave_result = options.leave_result;
   job.detach_on_disconnect = options.detach;
-  if (const std::shared_ptr<py::object> kept = Keep(options.on_update)) {
-    job.on_update = [kept, callbacks](const v1::JobUpdate& update) {
-      callbacks->Call([&] { (*kept)(ToDict(update)); });
+  const std::shared_ptr<py::object> on_update = Keep(options.on_update), on_printed = Keep(options.on_printed);
+  if (on_update || on_printed) {
+    job.on_update = [on_update, on_printed, callbacks](const v1::JobUpdate& update) {
+      if (!update.has_printed()) {
+        if (on_update) callbacks->Call([&] { (*on_update)(ToDict(update)); });
+      } else if (on_printed) {
+        const v1::ProgramPiece& piece = update.printed();
+        callbacks->Call(
+            [&] { (*on_printed)(py::bytes(piece.has_err() ? piece.err() : piece.out()), piece.has_err()); });
+      }
     };
   }
   job.on_upload = ToProgress(options.on_upload, callbacks);
@@ -125,6 +132,7 @@ void BindOptions(py::module_& module) {
       .def_readwrite("leave_result", &Options::leave_result)
       .def_readwrite("detach", &Options::detach)
       .def_readwrite("on_update", &Options::on_update)
+      .def_readwrite("on_printed", &Options::on_printed)
       .def_readwrite("on_upload", &Options::on_upload)
       .def_readwrite("on_download", &Options::on_download);
 }

@@ -15,7 +15,8 @@ namespace hotplate::python {
 
 std::optional<client::nanoseconds> ToDuration(std::optional<double> seconds);
 
-// _core.Options. Callbacks get dicts (on_update) or bytes done and bytes in all (on_upload, on_download).
+// _core.Options. Callbacks get dicts (on_update), the bytes that a function prints and whether they are of its standard
+// error (on_printed), or bytes done and bytes in all (on_upload, on_download).
 struct Options {
   pybind11::dict params;
   // Output -> (array's name, lease in seconds or None): left on the daemon.
@@ -28,7 +29,8 @@ struct Options {
   int priority = 0;
   std::optional<double> time_limit, deadline;
   bool deterministic = false, leave_result = false, detach = false;
-  pybind11::object on_update = pybind11::none(), on_upload = pybind11::none(), on_download = pybind11::none();
+  pybind11::object on_update = pybind11::none(), on_printed = pybind11::none(), on_upload = pybind11::none(),
+                   on_download = pybind11::none();
 };
 
 // Python's callables of one call. They are called with the GIL on the thread where the call was made; an exception is

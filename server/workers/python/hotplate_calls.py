@@ -6,6 +6,7 @@ file of pure standard library, for Python 3.9 and later; NumPy is used if it is 
 
 import array
 import builtins
+import contextlib
 import fcntl
 import io
 import mmap
@@ -123,7 +124,8 @@ class Calls:
             options, args, kwargs = Unpacker(inputs[0], inputs[1:]).load()
             try:
                 self.calling = True
-                value = function(*args, **kwargs)
+                with told_bars(self.progress) if options.get("bars") else contextlib.nullcontext():
+                    value = function(*args, **kwargs)
             finally:
                 self.calling = False
             return (RESULT, *pack(value, options, getattr(function, "__name__", "the function")))
@@ -183,6 +185,32 @@ class Calls:
 
     def progress(self, fraction):
         self.channel.send(struct.pack("=IId", PROGRESS, 0, fraction))
+
+
+@contextlib.contextmanager
+def told_bars(progress):
+    """tqdm's bars tell the caller, who has a bar of its own, in place of drawing: the outermost alone."""
+    try:
+        from tqdm.std import tqdm
+    except ImportError:
+        yield
+        return
+    begin, display = tqdm.__init__, tqdm.display
+
+    def begin_silent(bar, *args, **kwargs):
+        if len(args) < 5:  # file is the fifth
+            kwargs.setdefault("file", io.StringIO())
+        begin(bar, *args, **kwargs)
+
+    def tell(bar, *args, **kwargs):
+        if bar.total and not getattr(bar, "pos", 0):
+            progress(min(1.0, bar.n / bar.total))
+
+    tqdm.__init__, tqdm.display = begin_silent, tell
+    try:
+        yield
+    finally:
+        tqdm.__init__, tqdm.display = begin, display
 
 
 def serve(number):

@@ -41,7 +41,7 @@ TEST(ProgramStreamsTest, WithoutAClientNothingIsHeldUp) {
   ProgramStreams streams(true);
   streams.AddOutput(OutputStream::kOut, std::string(ProgramStreams::kOnTheWay, 'x'));
   streams.AddInput("never read");
-  streams.Leave();
+  streams.Leave(nullptr);
   EXPECT_TRUE(streams.HasRoomForOutput());
   EXPECT_TRUE(streams.TakeOutput().empty());
   EXPECT_EQ(streams.input(), ProgramStreams::Input::kWaits);
@@ -98,16 +98,30 @@ TEST(ProgramStreamsTest, InputIsTakenInOrderAndItsEndIsSeen) {
 TEST(ProgramStreamsTest, TheClientHearsOfOutputAndOfRoomForInput) {
   ProgramStreams streams(true);
   int told = 0;
-  streams.Listen([&told] { ++told; });
+  streams.Listen(&told, [&told] { ++told; });
   streams.AddOutput(OutputStream::kErr, "x");
   EXPECT_EQ(told, 1);
   streams.AddInput(std::string(ProgramStreams::kOnTheWay, 'y'));
   EXPECT_FALSE(streams.HasRoomForInput());
   streams.NextInput();
   EXPECT_EQ(told, 2);
-  streams.Leave();
+  streams.Leave(&told);
   streams.AddOutput(OutputStream::kErr, "x");
   EXPECT_EQ(told, 2);
+}
+
+TEST(ProgramStreamsTest, OneThatListensLaterStaysWhenTheFirstLeaves) {
+  ProgramStreams streams(false);
+  streams.AddOutput(OutputStream::kOut, "before");
+  int first = 0, second = 0;
+  streams.Listen(&first, [&first] { ++first; });
+  streams.Listen(&second, [&second] { ++second; });
+  streams.Leave(&first);
+  streams.AddOutput(OutputStream::kOut, "after");
+  EXPECT_EQ(first, 0);
+  EXPECT_EQ(second, 1);
+  EXPECT_EQ(TextOf(streams.TakeOutput()), "after");
+  EXPECT_EQ(TextOf(streams.KeptFrom(0).pieces), "beforeafter");
 }
 
 }  // namespace
