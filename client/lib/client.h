@@ -243,6 +243,8 @@ class ProgramInput {
   // Returns when the bytes are on their way, which takes as long as the program does not read; false: it takes no more.
   virtual bool Write(std::string_view bytes) = 0;
   virtual void End() = 0;
+  // Of a program that has a terminal: its new size.
+  virtual void Resize(std::uint32_t rows, std::uint32_t columns) = 0;
 };
 
 class Client {

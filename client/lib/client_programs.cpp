@@ -34,6 +34,12 @@ class ProgramStream final : public ProgramInput {
     request.set_input_ends(true);
     Send(request);
   }
+  void Resize(std::uint32_t rows, std::uint32_t columns) override {
+    v1::RunProgramRequest request;
+    request.mutable_terminal()->set_rows(rows);
+    request.mutable_terminal()->set_columns(columns);
+    Send(request);
+  }
   bool Send(const v1::RunProgramRequest& request) {
     MutexLock lock(sending_);
     return !over_ && stream_->Write(request);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/escaping.h"
 #include "kernels/array/quoted.h"
+#include "kernels/base/status.h"
 #include "server/service/programs.h"
 #include "server/service/run_program_call.h"
 #include "server/service/unary.h"
@@ -125,6 +126,9 @@ grpc::ServerUnaryReactor* ProgramsService::Submit(grpc::CallbackServerContext* c
   const absl::StatusOr<core::Principal> who = context_.Admit(*call, core::Scope::kCode);
   absl::Status status = who.status();
   if (status.ok()) status = context_.AcceptsJobs();
+  if (status.ok() && request->program().has_terminal()) {
+    status = InvalidField("terminal", "a program in the background cannot have a terminal");
+  }
   if (status.ok()) {
     status = context_.PostForFiles(request->ByteSizeLong(), [=, this, who = *who] {
       absl::StatusOr<core::JobRequest> job =

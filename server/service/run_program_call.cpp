@@ -5,6 +5,7 @@
 #include "server/service/parsed_service.h"
 #include "server/service/programs.h"
 #include "server/service/refusal.h"
+#include "server/wire/program.h"
 #include "server/wire/status.h"
 #include "server/wire/values.h"
 
@@ -64,6 +65,9 @@ bool RunProgramCall::Obey(v1::RunProgramRequest& request) {
       return true;
     case v1::RunProgramRequest::kInputEnds:
       streams_->CloseInput();
+      return true;
+    case v1::RunProgramRequest::kTerminal:
+      if (const auto size = wire::FromProto(request.terminal()); size.ok()) streams_->Resize(*size);
       return true;
     case v1::RunProgramRequest::kProgram:
       Refuse(absl::InvalidArgumentError("the stream has its program already; open another stream for another one"));

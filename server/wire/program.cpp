@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -59,6 +60,15 @@ std::string PathFrom(const std::string& folder, const std::string& path) {
 
 }  // namespace
 
+absl::StatusOr<server::TerminalSize> FromProto(const v1::TerminalSize& size) {
+  constexpr std::uint32_t kMost = std::numeric_limits<std::uint16_t>::max();
+  if (size.rows() > kMost || size.columns() > kMost) {
+    return InvalidField("terminal", absl::StrCat("terminal has ", size.rows(), " rows and ", size.columns(),
+                                                 " columns; at most ", kMost, " are possible"));
+  }
+  return server::TerminalSize{static_cast<std::uint16_t>(size.rows()), static_cast<std::uint16_t>(size.columns())};
+}
+
 absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
   std::vector<FieldViolation> violations;
   if (program.arguments().empty() || program.arguments(0).empty()) {
@@ -95,6 +105,11 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
     for (const FieldViolation& one : Violations(limit.status())) violations.push_back(one);
   }
   for (const FieldViolation& one : Violations(CheckLabel(program.label()))) violations.push_back(one);
+  if (program.has_terminal()) {
+    const absl::StatusOr<server::TerminalSize> size = FromProto(program.terminal());
+    if (size.ok()) request.program.terminal = *size;
+    for (const FieldViolation& one : Violations(size.status())) violations.push_back(one);
+  }
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
 
   request.program.arguments.assign(program.arguments().begin(), program.arguments().end());

@@ -18,6 +18,8 @@ struct ProgramRequest {
 // INVALID_ARGUMENT names every field that is wrong.
 absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program);
 
+absl::StatusOr<server::TerminalSize> FromProto(const v1::TerminalSize& size);
+
 // NOT_FOUND: there is no such folder, or no such program that can be executed.
 absl::Status FindOnNode(server::Program& program, const std::string& node);
 

@@ -5,6 +5,7 @@
 #include <linux/close_range.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -99,6 +100,7 @@ struct StartError {
     dup2(streams.in.get(), STDIN_FILENO);
     dup2(streams.out.get(), STDOUT_FILENO);
     dup2(streams.err.get(), STDERR_FILENO);
+    if (program.terminal) ioctl(STDIN_FILENO, TIOCSCTTY, 0);
     CloseOnExec();
     if (streams.third) GiveThird(streams.third.get());
     execve(program.file.c_str(), Pointers(program.arguments).data(), Pointers(program.environment).data());

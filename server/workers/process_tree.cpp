@@ -1,11 +1,14 @@
 #include "server/workers/process_tree.h"
 
 #include <dirent.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -62,6 +65,23 @@ std::optional<std::uint64_t> SumOf(const std::string& path, std::string_view one
 std::uint64_t OwnBytes(pid_t process) { return SumOf(ProcOf(process) + "status", "RssAnon:", "RssShmem:").value_or(0); }
 
 }  // namespace
+
+std::chrono::nanoseconds ProcessorTime(const std::vector<pid_t>& processes) {
+  const long per_second = sysconf(_SC_CLK_TCK);
+  std::int64_t ticks = 0;
+  for (const pid_t process : processes) {
+    std::ifstream file(ProcOf(process) + "stat");
+    std::string text;
+    std::getline(file, text);
+    // Behind the name, which may have blanks and brackets: the state, ten numbers, and the two times.
+    std::istringstream rest(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+    std::string ignored;
+    for (int i = 0; i < 11; ++i) rest >> ignored;
+    std::int64_t user = 0, system = 0;
+    if (rest >> user >> system) ticks += user + system;
+  }
+  return std::chrono::nanoseconds(ticks * (1'000'000'000 / per_second));
+}
 
 std::uint64_t OwnBytes(const std::vector<pid_t>& processes) {
   std::uint64_t bytes = 0;

@@ -34,6 +34,7 @@ std::string TextOf(const Program& program) {
   AppendNumber(text, program.memory_bytes);
   AppendNumber(text, std::uint64_t{program.umask});
   AppendNumber(text, std::uint64_t{program.strays_end});
+  AppendNumber(text, std::uint64_t{program.terminal.has_value()});
   return text;
 }
 
@@ -47,6 +48,7 @@ Program ProgramOf(const std::string& text) {
   program.memory_bytes = reader.Number<std::uint64_t>();
   program.umask = static_cast<mode_t>(reader.Number<std::uint64_t>());
   program.strays_end = reader.Number<std::uint64_t>() != 0;
+  if (reader.Number<std::uint64_t>() != 0) program.terminal.emplace();  // its size is the terminal's to say
   return program;
 }
 

@@ -4,12 +4,17 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "server/core/types.h"
 
 namespace hotplate::server {
+
+struct TerminalSize {
+  std::uint16_t rows = 0, columns = 0;  // 0: not known
+};
 
 struct Program {
   std::string file;                      // an absolute path, which can be executed
@@ -18,8 +23,9 @@ struct Program {
   std::string folder;                    // to begin in
   std::uint64_t memory_bytes = 0;        // all its processes together, beyond which they are killed; 0: no limit
   mode_t umask = 077;
-  bool strays_end = false;     // what its processes abandon is killed at once, not at its own end
-  int threads_beside_gpu = 1;  // of the processor, where it gets a lane of a GPU
+  bool strays_end = false;  // what its processes abandon is killed at once, not at its own end
+  std::optional<TerminalSize> terminal = std::nullopt;  // its standard streams are one, of this size as it begins
+  int threads_beside_gpu = 1;                           // of the processor, where it gets a lane of a GPU
 };
 
 // A program as bytes, for another process of the same hotplated: each string with its length before it.

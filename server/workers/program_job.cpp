@@ -15,6 +15,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/run_program.h"
+#include "server/workers/process_tree.h"
 #include "server/workers/program_text.h"
 
 namespace hotplate::server {
@@ -23,6 +24,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLook(20);  // at what asks for a cancel
+constexpr std::chrono::seconds kLookAtUse(1);   // of the processor; a hundredth of it is work
 
 // Writes what can be written without waiting.
 void Write(Descriptor& to, ProgramStreams& streams) {
@@ -53,10 +55,10 @@ SharedSpec ProgramJob::spec() const {
 
 absl::StatusOr<WarmPythons::Started> ProgramJob::Start(TaskControl& control) {
   const auto give_up = [&control] { return control.cancel_requested(); };
-  if (pythons_ != nullptr && kind_ == Kind::kPython) return pythons_->Start(program_, give_up);
+  if (pythons_ != nullptr && kind_ == Kind::kPython && !terminal_) return pythons_->Start(program_, give_up);
   absl::StatusOr<RunningProgram> running = supervisor_.Start(program_, give_up);
   if (!running.ok()) return running.status();
-  return WarmPythons::Started{*std::move(running), ""};
+  return WarmPythons::Started{*std::move(running), terminal_ ? "it has a terminal" : ""};
 }
 
 core::RunResult ProgramJob::Run(const DeviceInfo& device, const std::vector<core::OutsideInput>&, const Allocate&,
@@ -96,6 +98,23 @@ core::RunResult ProgramJob::Run(const DeviceInfo& device, const std::vector<core
   return result;
 }
 
+void ProgramJob::LookAtUse(pid_t program) {
+  const Steady::time_point now = Steady::now();
+  if (now < next_look_) return;
+  next_look_ = now + kLookAtUse;
+  std::vector<pid_t> processes = DescendantsOf(program);
+  processes.push_back(program);
+  const std::chrono::nanoseconds used = ProcessorTime(processes);
+  // Of processes that have ended meanwhile nothing is known: then it seems to shrink.
+  if (used > processor_time_ + kLookAtUse / 100) last_worked_.store(now.time_since_epoch().count());
+  processor_time_ = used;
+}
+
+std::optional<core::SteadyTime> ProgramJob::quiet_since() const {
+  if (!terminal_) return std::nullopt;
+  return std::max(streams_->last_moved(), Steady::time_point(Steady::duration(last_worked_.load())));
+}
+
 absl::StatusOr<ProgramEnd> ProgramJob::Attend(RunningProgram& running, TaskControl& control) {
   const Descriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   streams_->SetWake(&wake);
@@ -119,6 +138,8 @@ absl::StatusOr<ProgramEnd> ProgramJob::Attend(RunningProgram& running, TaskContr
     if (descriptors[2].revents != 0) ReadSome(running.err, OutputStream::kErr, *streams_);
     if (descriptors[3].revents != 0) Write(running.in, *streams_);
     for (const int number : streams_->TakeSignals()) running.Signal(number);
+    if (const std::optional<TerminalSize> size = streams_->TakeSize(); size && terminal_) running.Resize(*size);
+    if (terminal_) LookAtUse(running.pid);
     if (descriptors[0].revents != 0) {
       absl::StatusOr<ProgramEnd> told = running.End();
       if (!told.ok()) return told.status();

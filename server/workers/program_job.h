@@ -2,7 +2,10 @@
 // its standard streams.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "kernels/spec/spec.h"
@@ -28,6 +31,7 @@ class ProgramJob final : public PrintingWork {
         pythons_(pythons),
         kind_(kind),
         program_(std::move(program)),
+        terminal_(program_.terminal.has_value()),
         streams_(std::move(streams)) {}
 
   core::RunResult Run(const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs, const Allocate& allocate,
@@ -37,8 +41,10 @@ class ProgramJob final : public PrintingWork {
   std::uint64_t kept_bytes() const override { return streams_->kept_bytes(); }
   std::uint64_t most_kept_bytes() const override { return ProgramStreams::kMostKept; }
   const std::shared_ptr<ProgramStreams>& streams() const override { return streams_; }
+  std::optional<core::SteadyTime> quiet_since() const override;
 
  private:
+  void LookAtUse(pid_t program);
   absl::StatusOr<WarmPythons::Started> Start(TaskControl& control);
   // Moves what can be moved and obeys the client and `control`; returns when the program and its output have ended.
   absl::StatusOr<ProgramEnd> Attend(RunningProgram& running, TaskControl& control);
@@ -47,6 +53,11 @@ class ProgramJob final : public PrintingWork {
   WarmPythons* const pythons_;
   const Kind kind_;
   Program program_;
+  const bool terminal_;
+  // Of the processor, by one with a terminal; of the thread that attends.
+  std::chrono::nanoseconds processor_time_{};
+  std::chrono::steady_clock::time_point next_look_;
+  std::atomic<std::chrono::steady_clock::rep> last_worked_ = 0;
   const std::shared_ptr<ProgramStreams> streams_;
 };
 

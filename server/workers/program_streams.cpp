@@ -64,6 +64,7 @@ void ProgramStreams::AddInput(std::string text) {
   {
     MutexLock lock(mutex_);
     if (input_closed_) return;
+    last_moved_ = std::chrono::steady_clock::now();
     input_bytes_ += text.size();
     for (std::size_t at = 0; at < text.size(); at += kWrite) input_.push_back(text.substr(at, kWrite));
   }
@@ -92,6 +93,14 @@ void ProgramStreams::Signal(int number) {
   Wake();
 }
 
+void ProgramStreams::Resize(TerminalSize size) {
+  {
+    MutexLock lock(mutex_);
+    size_ = size;
+  }
+  Wake();
+}
+
 void ProgramStreams::SetWake(const Descriptor* eventfd) {
   MutexLock lock(mutex_);
   wake_ = eventfd;
@@ -111,6 +120,7 @@ void ProgramStreams::AddOutput(OutputStream stream, std::string_view text) {
   {
     MutexLock lock(mutex_);
     Keep(stream, text);
+    last_moved_ = std::chrono::steady_clock::now();
     if (!has_client_) return;
     Append(output_, stream, text);
     output_bytes_ += text.size();
@@ -179,6 +189,16 @@ void ProgramStreams::Over() {
 std::vector<int> ProgramStreams::TakeSignals() {
   MutexLock lock(mutex_);
   return std::exchange(signals_, {});
+}
+
+std::optional<TerminalSize> ProgramStreams::TakeSize() {
+  MutexLock lock(mutex_);
+  return std::exchange(size_, std::nullopt);
+}
+
+std::chrono::steady_clock::time_point ProgramStreams::last_moved() const {
+  MutexLock lock(mutex_);
+  return last_moved_;
 }
 
 void ProgramStreams::TellClient() {

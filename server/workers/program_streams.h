@@ -2,16 +2,19 @@
 // its client reads waits, as it would for a pipe; and the beginning and the end of it are kept with the job.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "kernels/base/descriptor.h"
 #include "kernels/base/mutex.h"
+#include "server/workers/program.h"
 
 namespace hotplate::server {
 
@@ -44,6 +47,7 @@ class ProgramStreams {
   void CloseInput();
   bool HasRoomForInput() const;
   void Signal(int number);
+  void Resize(TerminalSize size);  // of a program that has a terminal
 
   // The program's side. While it runs: what becomes readable when there is something new; null afterwards.
   void SetWake(const Descriptor* eventfd);
@@ -60,6 +64,9 @@ class ProgramStreams {
   // It has ended: only its output is kept.
   void Over();
   std::vector<int> TakeSignals();
+  std::optional<TerminalSize> TakeSize();  // if it has changed
+  // When anything came in or went out last.
+  std::chrono::steady_clock::time_point last_moved() const;
 
   // What is kept from byte `from` on, counted over both streams.
   struct Kept {
@@ -84,6 +91,8 @@ class ProgramStreams {
   std::size_t input_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   bool input_closed_ ABSL_GUARDED_BY(mutex_);
   std::vector<int> signals_ ABSL_GUARDED_BY(mutex_);
+  std::optional<TerminalSize> size_ ABSL_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point last_moved_ ABSL_GUARDED_BY(mutex_) = std::chrono::steady_clock::now();
   std::deque<OutputPiece> first_ ABSL_GUARDED_BY(mutex_), last_ ABSL_GUARDED_BY(mutex_);
   std::size_t first_bytes_ ABSL_GUARDED_BY(mutex_) = 0, last_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::uint64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -9,6 +10,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -40,6 +42,11 @@ absl::Status NotStarted(const Program& program, const KeeperNews& news) {
     return absl::FailedPreconditionError(absl::StrCat("the folder ", program.folder, " cannot be entered: ", why));
   }
   return absl::FailedPreconditionError(absl::StrCat(program.file, " cannot be executed: ", why));
+}
+
+void RunningProgram::Resize(TerminalSize size) const {
+  const winsize now{.ws_row = size.rows, .ws_col = size.columns, .ws_xpixel = 0, .ws_ypixel = 0};
+  ioctl(out.get(), TIOCSWINSZ, &now);
 }
 
 void RunningProgram::Signal(int number) const {
@@ -78,9 +85,24 @@ std::string RunningProgram::NextText() const {
   return text.empty() ? "its warm Python would not do" : text;
 }
 
-absl::StatusOr<ProgramStart> ProgramStart::Of(const Program& program) {
-  ProgramStart start;
-  RunningProgram& running = start.running;
+bool ProgramStart::OpenTerminal(TerminalSize size) {
+  running.in.Take(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!running.in || grantpt(running.in.get()) != 0 || unlockpt(running.in.get()) != 0) return false;
+  // By the descriptor, since its name need not lie in this process's /dev.
+  theirs[kIn].Take(ioctl(running.in.get(), TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC));
+  const auto duplicate = [](const Descriptor& from, Descriptor& to) {
+    to.Take(fcntl(from.get(), F_DUPFD_CLOEXEC, 0));
+    return static_cast<bool>(to);
+  };
+  if (!theirs[kIn] || !duplicate(theirs[kIn], theirs[kOut]) || !duplicate(theirs[kIn], theirs[kErr]) ||
+      !duplicate(running.in, running.out) || fcntl(running.in.get(), F_SETFL, O_RDWR | O_NONBLOCK) != 0) {
+    return false;
+  }
+  running.Resize(size);
+  return true;
+}
+
+bool ProgramStart::OpenPipes() {
   int ends[2];
   const auto open_pipe = [&](Descriptor& reader, Descriptor& writer, const Descriptor& ours) {
     if (pipe2(ends, O_CLOEXEC) != 0) return false;
@@ -88,16 +110,24 @@ absl::StatusOr<ProgramStart> ProgramStart::Of(const Program& program) {
     writer.Take(ends[1]);
     return fcntl(ours.get(), F_SETFL, O_NONBLOCK) == 0;
   };
+  return open_pipe(theirs[kIn], running.in, running.in) && open_pipe(running.out, theirs[kOut], running.out) &&
+         open_pipe(running.err, theirs[kErr], running.err);
+}
+
+absl::StatusOr<ProgramStart> ProgramStart::Of(const Program& program) {
+  ProgramStart start;
+  RunningProgram& running = start.running;
+  int ends[2];
   start.theirs[kText] = FileWith(TextOf(program));
   const bool sockets = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0;
   if (sockets) {
     running.control.Take(ends[0]);
     start.theirs[kControl].Take(ends[1]);
   }
-  if (!sockets || !start.theirs[kText] || !open_pipe(start.theirs[kIn], running.in, running.in) ||
-      !open_pipe(running.out, start.theirs[kOut], running.out) ||
-      !open_pipe(running.err, start.theirs[kErr], running.err)) {
-    return absl::ResourceExhaustedError(absl::StrCat("no pipe for ", program.file, ": ", std::strerror(errno)));
+  if (!sockets || !start.theirs[kText] ||
+      !(program.terminal ? start.OpenTerminal(*program.terminal) : start.OpenPipes())) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(program.terminal ? "no terminal for " : "no pipe for ", program.file, ": ", std::strerror(errno)));
   }
   return start;
 }

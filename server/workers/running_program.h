@@ -21,10 +21,11 @@ namespace hotplate::server {
 struct RunningProgram {
   pid_t pid = 0;
   Descriptor control;       // a keeper's socket: readable when the program has ended
-  Descriptor in, out, err;  // our ends, which do not block
+  Descriptor in, out, err;  // our ends, which do not block; of a terminal two of its one end, and no err
 
-  void Signal(int number) const;  // to its process group
-  void Kill() const;              // with all its processes
+  void Resize(TerminalSize size) const;  // of a terminal
+  void Signal(int number) const;         // to its process group
+  void Kill() const;                     // with all its processes
   // When `control` is readable. INTERNAL: the keeper is gone, as after a kill -9 of it.
   absl::StatusOr<ProgramEnd> End() const;
   // What a keeper says in words, after KeeperNews::Kind::kOnlyAnew.
@@ -45,6 +46,9 @@ struct ProgramStart {
   static absl::StatusOr<ProgramStart> Of(const Program& program);
   // Of `theirs`, and of the program's descriptor 3 if it has one.
   std::vector<int> numbers(const Descriptor& third) const;
+
+  bool OpenPipes();
+  bool OpenTerminal(TerminalSize size);
 
   // After `theirs` were sent. Returns what the keeper says first, or CANCELLED when `give_up` says so: it asks a file
   // server, which may not answer. UNAVAILABLE: the keeper is gone, and nothing has run.

@@ -21,7 +21,7 @@ Command PythonCommand() {
               "As exec does, with the Python of $HOTPLATE_PYTHON, else of the active virtual environment or conda\n"
               "environment, else python3. Options that are not Hotplate's, and all words from the script on, are "
               "Python's:\n"
-              "-m MODULE and -c CODE work, too.",
+              "-m MODULE and -c CODE work, too. On a terminal, Python without a script or with -i is interactive.",
           .example = "hotplate python train.py --epochs 3",
           .positionals = {{.name = "SCRIPT",
                            .help = "the script, and its arguments behind it",

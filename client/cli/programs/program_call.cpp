@@ -12,6 +12,7 @@
 #include "client/cli/programs/program_streams.h"
 #include "client/cli/programs/program_words.h"
 #include "client/cli/terminal/json.h"
+#include "client/cli/terminal/raw_terminal.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/run_program.h"
 
@@ -34,6 +35,7 @@ std::string Interpreter(const Environment& environment) {
 
 // The name to list the job by: the script's, or the program's.
 std::string LabelOf(const std::vector<std::string>& words, bool python) {
+  if (words.empty()) return "";
   if (python && words.front() == "-c") return "-c";
   const auto named =
       std::find_if(words.begin(), words.end(), [](const std::string& word) { return !word.empty() && word[0] != '-'; });
@@ -44,6 +46,24 @@ std::string LabelOf(const std::vector<std::string>& words, bool python) {
       label.begin(), label.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
   while (label.size() > kLongestLabel || !IsUtf8(label)) label.pop_back();
   return label;
+}
+
+// Python is one to talk to as it would be here: without a script, and with -i before it.
+bool IsInteractive(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (word == "-i") return true;
+    if (word.empty() || word[0] != '-' || word == "-" || word == "-c" || word == "-m") return false;
+  }
+  return words.empty();
+}
+
+absl::StatusOr<bool> HasTerminal(const Invocation& call, const ProgramWords& words) {
+  const bool here = isatty(STDIN_FILENO) != 0;
+  if (call.arguments.Flag("terminal")) {
+    if (here) return true;
+    return UsageError("--terminal is for a program that is called from a terminal: standard input is none");
+  }
+  return here && isatty(STDOUT_FILENO) != 0 && words.kind == "python" && IsInteractive(words.program);
 }
 
 // Its own exit code is the command's, and all that a script is told.
@@ -90,9 +110,7 @@ std::vector<std::string> ExportedEnvironment(const std::string& which, const std
 
 absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const ProgramWords& words) {
   const bool python = words.kind == "python";
-  if (words.program.empty())
-    return UsageError(python ? "SCRIPT is missing: a file, -m MODULE or -c CODE"
-                             : "PROGRAM is missing: the program to run");
+  if (words.program.empty() && !python) return UsageError("PROGRAM is missing: the program to run");
   const auto time_limit = call.arguments.Duration("time-limit");
   if (!time_limit.ok()) return time_limit.status();
   const auto priority = call.arguments.Integer("priority", -100, 100);
@@ -104,8 +122,16 @@ absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const ProgramWord
   for (const std::string& word : words.program) program.add_arguments(word);
   for (std::string& variable : ExportedEnvironment(call.arguments.Text("export").value_or("ALL"), OwnVariables()))
     program.add_environment(std::move(variable));
+  if (const absl::StatusOr<bool> terminal = HasTerminal(call, words); !terminal.ok()) {
+    return terminal.status();
+  } else if (*terminal) {
+    const TerminalSize size = SizeOfTerminal();
+    program.mutable_terminal()->set_rows(static_cast<std::uint32_t>(size.lines));
+    program.mutable_terminal()->set_columns(static_cast<std::uint32_t>(size.columns));
+  }
   // Into a pipe Python would print by the block, and what it prints would come late.
-  if (python && !call.environment("PYTHONUNBUFFERED")) program.add_environment("PYTHONUNBUFFERED=1");
+  if (python && !program.has_terminal() && !call.environment("PYTHONUNBUFFERED"))
+    program.add_environment("PYTHONUNBUFFERED=1");
   std::error_code error;
   program.set_folder(std::filesystem::current_path(error).string());
   if (error) return absl::NotFoundError("the current folder cannot be found: " + error.message());
@@ -127,13 +153,17 @@ absl::Status RunAttached(const Invocation& call, const v1::Program& program) {
   auto client = call.Connect();
   if (!client.ok()) return client.status();
   signals.Connected();
+  RawTerminal terminal;
   std::string job_id;
   bool broken_pipe = false;
   const auto on_response = [&](const v1::RunProgramResponse& response) {
     if (!response.job_id().empty()) job_id = response.job_id();
     // Its output may come before the word that it runs.
-    if (response.state_change().state() == v1::RUNNING || response.pieces_size() > 0)
+    if (response.state_change().state() == v1::RUNNING || response.pieces_size() > 0) {
       signals.Running([&client, &job_id](int number) { client->SignalProgram(job_id, number).IgnoreError(); });
+      // Not before: until it runs, Ctrl-C is for this command.
+      if (program.has_terminal()) terminal.Begin();
+    }
     for (const v1::ProgramPiece& piece : response.pieces()) {
       const bool written =
           piece.has_out() ? WriteOut(STDOUT_FILENO, piece.out()) : WriteOut(STDERR_FILENO, piece.err());
@@ -144,9 +174,20 @@ absl::Status RunAttached(const Invocation& call, const v1::Program& program) {
     if (response.has_notice()) Remark(call.console, response.notice().text());
   };
   const absl::StatusOr<v1::JobEnd> end = client->RunProgram(
-      program, [](std::shared_ptr<client::ProgramInput> input) { PassInput(std::move(input)); }, on_response,
-      &cancellation);
+      program,
+      [&](std::shared_ptr<client::ProgramInput> input) {
+        if (program.has_terminal()) {
+          signals.OnResize([input] {
+            const TerminalSize size = SizeOfTerminal();
+            input->Resize(static_cast<std::uint32_t>(size.lines), static_cast<std::uint32_t>(size.columns));
+          });
+        }
+        PassInput(std::move(input));
+      },
+      on_response, &cancellation);
+  terminal.End();
   signals.Running(nullptr);  // the client goes before the signals do
+  signals.OnResize(nullptr);
   if (broken_pipe) return EndedAs(128 + SIGPIPE);
   if (end.ok()) return StatusOfEnd(call, job_id, *end);
   if (signals.last() != 0 && cancellation.cancelled())
@@ -156,6 +197,11 @@ absl::Status RunAttached(const Invocation& call, const v1::Program& program) {
 }
 
 absl::Status SubmitDetached(const Invocation& call, const v1::Program& program) {
+  if (program.kind() == "python" && program.arguments_size() == 1)
+    return UsageError("SCRIPT is missing: a file, -m MODULE or -c CODE");
+  if (program.has_terminal())
+    return UsageError("a program in the background has no terminal: without submit, hotplate " + program.kind() +
+                      " gives it one");
   auto client = call.Connect();
   if (!client.ok()) return client.status();
   const absl::StatusOr<std::string> id = client->SubmitProgram(program);

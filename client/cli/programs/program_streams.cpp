@@ -21,7 +21,7 @@ constexpr std::chrono::seconds kWithin(2);
 sigset_t PassedSignals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH}) {
     struct sigaction action {};
     // `nohup` and a shell's background jobs ignore some on purpose.
     if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) sigaddset(&signals, number);
@@ -30,7 +30,10 @@ sigset_t PassedSignals() {
 }
 
 // In the background a read from the terminal would stop this command.
-bool MayRead() { return isatty(STDIN_FILENO) == 0 || tcgetpgrp(STDIN_FILENO) == getpgrp(); }
+bool MayRead() {
+  const pid_t in_front = tcgetpgrp(STDIN_FILENO);  // -1: it is no terminal, or not this session's
+  return in_front < 0 || in_front == getpgrp();
+}
 
 }  // namespace
 
@@ -52,6 +55,11 @@ void ProgramSignals::Running(std::function<void(int)> send) {
   send_ = std::move(send);
 }
 
+void ProgramSignals::OnResize(std::function<void()> resized) {
+  MutexLock lock(mutex_);
+  resized_ = std::move(resized);
+}
+
 void ProgramSignals::Run() {
   for (;;) {
     pollfd descriptors[] = {{stop_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
@@ -63,6 +71,11 @@ void ProgramSignals::Run() {
 }
 
 void ProgramSignals::Handle(int number) {
+  if (number == SIGWINCH) {
+    MutexLock lock(mutex_);
+    if (resized_) resized_();
+    return;
+  }
   if (!connected_) _exit(128 + number);  // there is nothing yet to tidy up
   last_ = number;
   std::function<void(int)> send;

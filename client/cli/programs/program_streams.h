@@ -29,6 +29,8 @@ class ProgramSignals {
 
   void Connected() { connected_ = true; }
   void Running(std::function<void(int number)> send);
+  // Called when this command's terminal has another size.
+  void OnResize(std::function<void()> resized);
   int last() const { return last_.load(); }  // 0: none came
 
  private:
@@ -42,6 +44,7 @@ class ProgramSignals {
   std::atomic<int> last_{0};
   Mutex mutex_;
   std::function<void(int)> send_ ABSL_GUARDED_BY(mutex_);
+  std::function<void()> resized_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::chrono::steady_clock::time_point> interrupts_;  // lately; of the thread
   std::thread thread_;
 };

@@ -66,6 +66,9 @@ const std::vector<OptionSpec>& ProgramOptions() {
        .value = "ALL|NONE|NAMES",
        .help = "pass these variables of your environment: all (default), only HOME, PATH and the like, or NAMES, "
                "separated by commas, as well"},
+      {.names = "-t,--terminal",
+       .value = "",
+       .help = "give it a terminal, as this command has one (Python without a script has it)"},
       {.names = "--request-id", .value = "ID", .help = "run it once, however often you ask with this id"},
   };
   return options;

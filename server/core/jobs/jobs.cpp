@@ -417,7 +417,8 @@ void Jobs::Refuse(const std::string& reason) {
 
 bool Jobs::RefuseIfIdleSince(SteadyTime since, const std::string& reason) {
   MutexLock lock(mutex_);
-  if (!active_.empty() || idle_since_ > since) return false;
+  const std::optional<SteadyTime> idle_since = IdleSinceLocked();
+  if (!idle_since || *idle_since > since) return false;
   if (!draining_.load()) drain_reason_ = reason;
   draining_.store(true);
   return true;
@@ -434,7 +435,18 @@ absl::Status Jobs::DrainingError() const {
 
 std::optional<SteadyTime> Jobs::IdleSince() const {
   MutexLock lock(mutex_);
-  return active_.empty() ? std::optional(idle_since_) : std::nullopt;
+  return IdleSinceLocked();
+}
+
+std::optional<SteadyTime> Jobs::IdleSinceLocked() const {
+  if (active_.empty()) return idle_since_;
+  SteadyTime since = SteadyTime::min();
+  for (const Job* const job : active_) {
+    const std::optional<SteadyTime> quiet = job->work != nullptr ? job->work->quiet_since() : std::nullopt;
+    if (!quiet) return std::nullopt;
+    since = std::max(since, *quiet);
+  }
+  return since;
 }
 
 bool Jobs::AwaitEnds(std::chrono::steady_clock::time_point until, absl::FunctionRef<bool(const Job&)> may_stay) {

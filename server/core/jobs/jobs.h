@@ -145,6 +145,8 @@ class Jobs {
   absl::flat_hash_set<Job*> active_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<Job>> untold_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<Job>> in_grace_ ABSL_GUARDED_BY(mutex_);
+  std::optional<SteadyTime> IdleSinceLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   SteadyTime idle_since_ ABSL_GUARDED_BY(mutex_);
   std::string drain_reason_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> draining_{false};  // set under mutex_

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ class OutsideWork {
   virtual bool Keeps(const std::string& output) const = 0;
   // Its name, its inputs, and how long a cancel takes.
   virtual SharedSpec spec() const = 0;
+  // Of work that is only there for somebody at a terminal: when it was last used. Null: it counts as use while it runs.
+  virtual std::optional<SteadyTime> quiet_since() const { return std::nullopt; }
   // Bytes that it keeps for clients to read while the job is retained: now, and at most.
   virtual std::uint64_t kept_bytes() const = 0;
   virtual std::uint64_t most_kept_bytes() const = 0;

@@ -38,11 +38,13 @@ class ProgramJobTest : public testing::Test {
     supervisor_ = *Supervisor::Fork();
   }
 
-  std::unique_ptr<ProgramJob> Job(const std::string& script, bool has_client = true) {
+  std::unique_ptr<ProgramJob> Job(const std::string& script, bool has_client = true,
+                                  std::optional<TerminalSize> terminal = std::nullopt) {
     Program program{.file = "/bin/sh",
                     .arguments = {"try.sh", "-c", script},
                     .environment = {"PATH=/usr/bin:/bin", "OMP_NUM_THREADS=1"},
-                    .folder = "/"};
+                    .folder = "/",
+                    .terminal = terminal};
     streams_ = std::make_shared<ProgramStreams>(has_client);
     return std::make_unique<ProgramJob>(*supervisor_, nullptr, ProgramJob::Kind::kExec, std::move(program), streams_);
   }
@@ -82,6 +84,49 @@ class ProgramJobTest : public testing::Test {
   std::shared_ptr<ProgramStreams> streams_;
   TaskControl control_;
 };
+
+constexpr TerminalSize kSize{.rows = 12, .columns = 34};
+
+TEST_F(ProgramJobTest, ItsTerminalIsItsOwnAndHasTheSizeThatIsTold) {
+  const std::unique_ptr<ProgramJob> job = Job(
+      "stty size; trap 'stty size; exit 5' WINCH; echo ready > /dev/tty; while :; do sleep 0.01; done", true, kSize);
+  std::thread client([&] {
+    AwaitOutput("ready");
+    streams_->Resize({.rows = 56, .columns = 78});
+  });
+  const RunResult end = job->Run(Cpu(), {}, {}, control_);
+  client.join();
+  EXPECT_EQ(Kept(), "12 34\r\nready\r\n56 78\r\n");
+  EXPECT_EQ(end.process->exit_code, 5);
+}
+
+TEST_F(ProgramJobTest, OnlyWithATerminalItMayBeQuiet) {
+  EXPECT_EQ(Job("true")->quiet_since(), std::nullopt);
+  const std::unique_ptr<ProgramJob> job = Job("stty -echo; echo ready; read line; read line", true, kSize);
+  std::thread client([&] {
+    AwaitOutput("ready");
+    const core::SteadyTime printed = *job->quiet_since(), now = std::chrono::steady_clock::now();
+    EXPECT_LE(printed, now);
+    streams_->AddInput("typed\n");
+    EXPECT_GE(*job->quiet_since(), now);
+    streams_->AddInput("the end\n");
+  });
+  job->Run(Cpu(), {}, {}, control_);
+  client.join();
+}
+
+TEST_F(ProgramJobTest, OneThatWorksIsNotQuiet) {
+  const std::unique_ptr<ProgramJob> job = Job("echo ready; (while :; do :; done)", true, kSize);
+  std::thread client([&] {
+    AwaitOutput("ready");
+    const core::SteadyTime printed = streams_->last_moved();
+    Await([&] { return *job->quiet_since() > printed; });
+    EXPECT_EQ(streams_->last_moved(), printed) << "by no word of it";
+    control_.RequestCancel();
+  });
+  job->Run(Cpu(), {}, {}, control_);
+  client.join();
+}
 
 TEST_F(ProgramJobTest, ItsEndAndItsOutputAreTold) {
   const RunResult end =
