@@ -97,8 +97,8 @@ absl::StatusOr<CallReply> CallWorker::Await(ProgramStreams& output, TaskControl&
           return absl::InternalError(
               absl::StrCat("its worker broke the rules of its socket: ", reply.status().message()));
         }
-        // Its interrupt may still be on the way, and would hit the next call.
-        if (asked) usable_ = false;
+        // Else its interrupt may still be on the way, and would hit the next call.
+        if (asked && reply->error.type != "builtins.KeyboardInterrupt") usable_ = false;
         return reply;
       }
       if (message.what == ReceivedMessage::What::kNoRoom) {

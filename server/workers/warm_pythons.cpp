@@ -44,8 +44,9 @@ struct WarmPythons::Zygote {
 };
 
 struct WarmPythons::Environment {
-  Program script;                                // one that ran in it
-  std::vector<std::string> modules = {"numpy"};  // to import; more when scripts have asked for them
+  Program script;  // one that ran in it
+  std::vector<std::string> modules = {
+      "numpy", "cloudpickle"};  // to import, where they are; more when scripts have asked for them
   std::map<std::string, std::string> left_out;
   std::unique_ptr<Zygote> serving, next;
   bool wanted = false;   // a next one is to be started, when there is none

@@ -417,7 +417,7 @@ class Warm(harness.Case):
         out, err = process.communicate(timeout=harness.PATIENCE)
         self.assertEqual((process.returncode, out), (0, "done\n"), err)
         harness.wait_until(lambda: not harness.alive(pid), "the old one has ended")
-        self.assertEqual([one["name"] for one in self.wait_for_warm(python)["modules"]], ["numpy"])
+        self.assertEqual([one["name"] for one in self.wait_for_warm(python)["modules"]], ["numpy", "cloudpickle"])
 
     def test_a_daemon_that_dies_takes_its_warm_pythons_with_it(self):
         daemon = self.start_daemon(name="dies")

@@ -69,6 +69,23 @@ def test_arrays_go_there_and_back(gpu, dtype, shape):
     assert same
 
 
+def test_an_array_that_stays_comes_to_each_call_as_the_same_memory(gpu):
+    def memory(x):
+        place = x.__array_interface__["data"][0]
+        for line in open("/proc/self/maps", encoding="utf-8"):
+            begin, end = (int(one, 16) for one in line.split()[0].split("-"))
+            if begin <= place < end:
+                return line.split()[4]  # the segment's own number
+
+    memory = gpu.function(memory)
+    kept, other = gpu.array(np.arange(100_000.0)), gpu.array(np.arange(100_000.0))
+    first = memory(kept)
+    assert int(first) > 0 and memory(kept) == first
+    assert memory(other) != first
+    made = gpu.function(lambda x: x + 1, keep=True)(kept)
+    assert memory(made) == memory(made) != first
+
+
 def test_orders_and_byte_orders(gpu):
     identity = gpu.function(lambda x: x)
     x = np.arange(1000.0).reshape(20, 50)
@@ -364,9 +381,10 @@ def test_cancel_interrupts_an_endless_function(gpu):
     job_id = future.job_id
     assert future.cancel()
     wait_until(lambda: gpu.job(job_id)["state"] == "CANCELLED", "the job is cancelled")
+    pid = gpu.function(os.getpid)()
     with pytest.raises(hp.JobTimeout):
         gpu.function(endless, time_limit=0.2)()
-    assert gpu.function(lambda: 2)() == 2
+    assert gpu.function(os.getpid)() == pid  # it has heard the interrupt, and stays
 
 
 def test_cancel_ends_a_function_that_does_not_listen(gpu):

@@ -119,7 +119,7 @@ absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::Impl::Allocate(std::uint
   if (going.empty()) {
     if (absl::Status status = CheckCount(); !status.ok()) return status;
   }
-  return memory->Allocate(bytes, FreedBy(going), copies);
+  return memory->Allocate(bytes, FreedBy(going), DeviceCopies::NewIdentity(), copies);
 }
 
 std::shared_ptr<ArrayEntry> ArrayStore::Impl::Insert(const Principal& owner, const Signature& signature,

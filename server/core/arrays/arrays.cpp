@@ -243,18 +243,19 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Renew(const Principal& who, const std:
 }
 
 absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::AllocateBuffer(std::uint64_t bytes, std::uint64_t soon_free) {
-  return Allocate(bytes, soon_free, nullptr);
+  return Allocate(bytes, soon_free, /*identity=*/0, nullptr);
 }
 
 absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::AllocateArray(std::uint64_t bytes, std::uint64_t soon_free) {
-  return Allocate(bytes, soon_free, impl_->copies);
+  return Allocate(bytes, soon_free, DeviceCopies::NewIdentity(), impl_->copies);
 }
 
 absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::Allocate(std::uint64_t bytes, std::uint64_t soon_free,
+                                                                 std::uint64_t identity,
                                                                  const std::shared_ptr<DeviceCopies>& copies) {
-  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = impl_->memory->Allocate(bytes, soon_free, copies);
+  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = impl_->memory->Allocate(bytes, soon_free, identity, copies);
   if (buffer.ok() || !impl_->MadeRoom(bytes, soon_free, /*one_more=*/false)) return buffer;
-  return impl_->memory->Allocate(bytes, soon_free, copies);
+  return impl_->memory->Allocate(bytes, soon_free, identity, copies);
 }
 
 absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Signature& signature,

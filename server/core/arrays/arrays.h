@@ -145,6 +145,7 @@ class ArrayStore {
   absl::StatusOr<ArraySnapshot> CreateNow(const Principal& owner, const Signature& signature, const std::string& name,
                                           std::optional<nanoseconds> lease, bool replace, std::uint64_t bytes);
   absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(std::uint64_t bytes, std::uint64_t soon_free,
+                                                       std::uint64_t identity,
                                                        const std::shared_ptr<DeviceCopies>& copies);
 };
 

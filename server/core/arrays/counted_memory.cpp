@@ -41,6 +41,7 @@ bool CountedMemory::Fits(std::uint64_t bytes, std::uint64_t soon_free, std::uint
 }
 
 absl::StatusOr<std::shared_ptr<HostBuffer>> CountedMemory::Allocate(std::uint64_t bytes, std::uint64_t soon_free,
+                                                                    std::uint64_t identity,
                                                                     const std::shared_ptr<DeviceCopies>& copies) {
   if (limit_ != 0 && bytes > limit_) {
     return Refused(
@@ -57,7 +58,7 @@ absl::StatusOr<std::shared_ptr<HostBuffer>> CountedMemory::Allocate(std::uint64_
     }
   } while (!held_.compare_exchange_weak(held, held + bytes, std::memory_order_relaxed));
 
-  std::shared_ptr<HostBuffer> buffer = HostBuffer::Allocate(bytes, copies == nullptr ? 0 : DeviceCopies::NewIdentity());
+  std::shared_ptr<HostBuffer> buffer = HostBuffer::Allocate(bytes, identity);
   std::shared_ptr<std::atomic<std::uint64_t>> count(shared_from_this(), &held_);
   if (buffer == nullptr) {
     held_.fetch_sub(bytes, std::memory_order_relaxed);

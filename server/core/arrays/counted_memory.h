@@ -23,9 +23,10 @@ class CountedMemory : public std::enable_shared_from_this<CountedMemory> {
   explicit CountedMemory(std::uint64_t limit) : limit_(limit) {}
 
   // RESOURCE_EXHAUSTED, with what is held and the limit. The buffer keeps the count alive, and may outlive all else.
-  // `soon_free` bytes are about to be released by the caller and do not count against the limit. With `copies` the
-  // buffer gets an identity, and its end is told there.
+  // `soon_free` bytes are about to be released by the caller and do not count against the limit. With an
+  // identity (NewIdentity), of what does not change once it is complete, its end is told to `copies`.
   absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(std::uint64_t bytes, std::uint64_t soon_free = 0,
+                                                       std::uint64_t identity = 0,
                                                        const std::shared_ptr<DeviceCopies>& copies = nullptr);
 
   // The bytes that would have to be freed first; 0 where that is not what is wrong.

@@ -23,7 +23,7 @@ namespace hotplate::core {
 // Thread-safe.
 class DeviceCopies {
  public:
-  // Null if every device uses the host's memory: then arrays have no identity, and nobody is told of anything. The
+  // Null if every device uses the host's memory: then nobody is told of anything. The
   // devices must live until Close.
   static std::shared_ptr<DeviceCopies> Of(const std::vector<std::unique_ptr<Device>>& devices);
   ~DeviceCopies();
