@@ -15,8 +15,8 @@ usage: PYTHON tests/bench/python/run.py [--bin FOLDER] [--size MB] [--only SECTI
 Hotplate is measured as users have it: TLS, a token, a receipt for each call. Flight has no encryption here, and what is
 uploaded and downloaded beside it goes to a daemon with --insecure: both over unix sockets. Dask knows only TCP: its plain
 transfers stand beside ours with TLS. Ray's object store is memory that processes share, and
-nothing crosses a network: its figures are those of another thing. A peer that cannot be imported is named. Takes about ten minutes.
-Let nothing else run meanwhile.
+nothing crosses a network: its figures are those of another thing. A peer that cannot be imported is named. Takes about a quarter of
+an hour, of which functions and programs take half. Let nothing else run meanwhile.
 """
 
 import argparse
