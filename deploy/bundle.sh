@@ -97,7 +97,8 @@ endforeach()
 CMAKE
 cmake -Dtree="$tree" -P "$out/rpath.cmake"
 rm "$out/rpath.cmake"
-find "$tree" -type f \( -path '*/programs/*' -o -name '*.so*' -o -name hotplate -o -name hotplate-keeper \) -exec strip --strip-unneeded {} +
+# (Not the libraries of a wheel, in the kit: auditwheel has rewritten them.)
+find "$tree" -path "$tree/python" -prune -o -type f \( -path '*/programs/*' -o -name '*.so*' -o -name hotplate -o -name hotplate-keeper \) -exec strip --strip-unneeded {} +
 
 # Data and documents.
 install -m 644 "$build"/share/hotplate/catalogue.{json,pb} "$build"/share/hotplate/hotplate_{worker,calls}.py "$tree/share/hotplate/"

@@ -9,6 +9,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 from unittest import mock
@@ -116,6 +117,44 @@ class RowsTest(unittest.TestCase):
         self.assertEqual(peers_run().disturbed(measured), [
             {"row": "louder", "ours_ns": {"numpy": 300, "jax": 100}, "apart": 3.0},
             {"row": "loud", "ours_ns": {"numpy": 80, "numba": 90, "jax": 101}, "apart": 101 / 80}])
+
+    def test_a_peer_that_is_not_installed_is_named(self):
+        run, functions = script("python/run.py"), sys.modules["functions"]
+
+        def absent():
+            raise ImportError("No module named 'absent'")
+
+        rows = run.Rows(1)
+        with mock.patch.multiple(functions, PEERS={"Absent": absent}, cancels=mock.DEFAULT, p50_us=lambda _: 3.0), \
+                mock.patch("builtins.print"):
+            functions.beside_functions(rows, mock.Mock(calls_us=lambda _: 2.0))
+        said, report = self.report(rows)
+        self.assertEqual([(row["peer_name"], row["ratio"], row["met"]) for row in report["rows"]], [("smallest kernel", 1.5, True)])
+        self.assertEqual(report["not_compared"], [{"peer_name": "Absent", "not_compared": "No module named 'absent'"}])
+        self.assertIn("not compared with Absent: No module named 'absent'\n", said)
+
+    def test_a_goal_of_our_own_time_does_not_depend_on_the_peer(self):
+        rows = script("python/run.py").Rows()
+        with mock.patch("builtins.print"):
+            for measured in (49, 51):
+                rows.compare("back", "ms", 3, lambda: measured, "peer", lambda: 1000, 50, False, goal_of="measured")
+        said, report = self.report(rows)
+        self.assertEqual([row["met"] for row in report["rows"]], [True, False])
+        self.assertEqual(said.count("<= 50 ms "), 2, said)
+
+    def test_what_a_library_cannot_do_has_no_goal(self):
+        script("python/run.py")
+        for name, peer in sys.modules["function_peers"].PEERS.items():
+            self.assertLessEqual(set(peer.goals), {"call", "burst", *(["held"] if peer.held else [])}, name)
+
+    def report(self, rows):
+        """What report.py says, and what it writes."""
+        with tempfile.TemporaryDirectory() as folder:
+            file, out = pathlib.Path(folder) / "rows.json", pathlib.Path(folder) / "report.json"
+            file.write_text(json.dumps(rows), encoding="utf-8")
+            said = subprocess.run([sys.executable, str(HERE / "report.py"), "--out", str(out), "--command", "test", str(file)],
+                                  capture_output=True, text=True, check=True).stdout
+            return said, json.loads(out.read_text(encoding="utf-8"))
 
     def test_a_ratio_near_its_goal_is_measured_again_and_longer(self):
         side, asked = script("peers/side.py"), []

@@ -77,17 +77,21 @@ def main():
     for path in options.rows:
         with open(path, encoding="utf-8") as file:
             rows += json.load(file)
+    left_out = [row for row in rows if "not_compared" in row]
+    rows = [row for row in rows if row not in left_out]
     if not rows:
         sys.exit("report.py: no rows: nothing was measured")
     report = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
               "command": options.command, "commit": commit(), "machine": machine(),
               "ratio": " ".join(WHAT_THE_RATIO_IS.split()),
-              "rows": [{**row, "met": met(row)} for row in rows]}
+              "rows": [{**row, "met": met(row)} for row in rows], "not_compared": left_out}
     with open(options.out, "w", encoding="utf-8") as file:
         json.dump(report, file, indent=1)
         file.write("\n")
     print(WHAT_THE_RATIO_IS)
     print(table(rows))
+    for row in left_out:
+        print(f"not compared with {row['peer_name']}: {row['not_compared']}")
     goals = [met(row) for row in rows if met(row) is not None]
     print(f"\n{sum(goals)} of {len(goals)} goals met; written to {options.out}")
 

@@ -50,11 +50,15 @@ for plugin in "$build"/bin/libhotplate_cuda*.so; do
     { echo "bundle_test: NOTES.md does not name $(basename "$plugin")" >&2; exit 1; }
 done
 mkdir "$work/elsewhere"
-HOTPLATE_BUILD=$build tests/gpu/pack.sh "$work/kit-packed"
+# The Python package of this build, as a wheel would have it.
+mkdir -p "$work/wheel/hotplate"
+cp -L "$build"/python/hotplate/*.py "$build"/python/hotplate/_core*.so "$work/wheel/hotplate/"
+(cd "$work/wheel" && python3 -m zipfile -c ../hotplate.whl hotplate)
+HOTPLATE_BUILD=$build tests/gpu/pack.sh --wheel "$work/hotplate.whl" "$work/kit-packed"
 for packed in "$work"/packed/*-linux-x86_64.tar.gz "$work"/kit-packed/*.tar.gz; do tar -C "$work/elsewhere" -xzf "$packed"; done
 users=$(echo "$work"/elsewhere/hotplate-[0-9]*)
 tree=$(echo "$work"/elsewhere/hotplate-gpu-kit-*)
-rm -rf "$work/packed" "$work/kit-packed"
+rm -rf "$work/packed" "$work/kit-packed" "$work/wheel" "$work/hotplate.whl"
 
 step "What is in them"
 [ ! -e "$users/tests" ] || { echo "bundle_test: there are tests in the users' bundle" >&2; exit 1; }
@@ -159,12 +163,16 @@ step "From another folder of this machine"
 sh "$work/use.sh" "$tree" brief auto "$driver"
 
 step "The GPU kit, on the CPU"
-env -u HOTPLATE_BIN_DIR -u HOTPLATE_DIR -u HOTPLATE_SERVER "$tree/tests/gpu/run" --device cpu --quick --only end_to_end --out "$work/kit"
+env -u HOTPLATE_BIN_DIR -u HOTPLATE_DIR -u HOTPLATE_SERVER -u PYTHONPATH "$tree/tests/gpu/run" --device cpu --quick --only end_to_end \
+  --only workers --python /usr/bin/python3 --out "$work/kit"
 python3 -c '
 import json, sys
 found = json.load(open(sys.argv[1]))
-statuses = {check["name"]: check["status"] for one in found["sections"] if one["name"] == "end_to_end" for check in one["checks"]}
+sections = {one["name"]: {check["name"]: check["status"] for check in one["checks"]} for one in found["sections"]}
+statuses, users = sections["end_to_end"], sections["workers"]
 assert found["bundle"] and "vector_add from files" in statuses and set(statuses.values()) == {"pass"}, statuses
+own = ("a NumPy function on a held array", "a script", "two workers on one device", "a worker killed in a kernel", "the device goes on")
+assert all(users[name] == "pass" for name in own), users
 ' "$work/kit/gpu-kit.json"
 [ $roots = yes ] || { echo "bundle_test: ok"; exit 0; }
 

@@ -31,7 +31,9 @@ def bench_rows(device):
     return json.loads(subprocess.run([str(program), "--device", device, "--list"], capture_output=True, check=True).stdout)
 
 
-class KitTest(unittest.TestCase):
+class KitCase(unittest.TestCase):
+    """Runs of the kit, also on what looks like a GPU."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="hotplate-kit-test-")
         self.addCleanup(folder.cleanup)
@@ -48,6 +50,36 @@ class KitTest(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stdout + logs)
         return json.loads((out / "gpu-kit.json").read_text(encoding="utf-8")), done.stdout
 
+    def fake_gpu(self, plugin="host_kernels"):
+        """A tree of programs whose CUDA is the unit tests' fakes: (its bin folder, the fakes', the environment)."""
+        real, tree = pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]), self.folder / "tree"
+        fakes = real.parent / "tests/unit/cuda/fakes"
+        (tree / "bin/faulting").mkdir(parents=True)
+        for name in ("hotplate", "hotplated", "hotplate-keeper", "hotplate_case_files", "conformance_test"):
+            shutil.copy(real / name, tree / "bin")  # the daemon looks for plug-ins beside itself
+        (tree / "python").symlink_to(real.parent / "python")
+        shutil.copytree(real.parent / "share", tree / "share")
+        catalogue = tree / "share/hotplate/catalogue.json"
+        known = json.loads(catalogue.read_text(encoding="utf-8"))
+        known["kernels"] = [kernel for kernel in known["kernels"] if kernel["name"] in FAKE_KERNELS]
+        catalogue.write_text(json.dumps(known), encoding="utf-8")
+        for folder in ("bin", "bin/faulting"):
+            shutil.copy(fakes / f"{plugin}.so", tree / folder / "libhotplate_cuda13.so")
+        nvml = self.folder / "nvml.txt"
+        joules = " ".join(str(5000 * i) for i in range(1, 5000))  # more at each reading
+        nvml.write_text("device GPU-00000000-0000-0000-0000-000000000010 00000000:10:00.0\npower 50000\npower_limit 700000\n"
+                        f"sm_clock 1980\nmemory_clock 2619\ntemperature 40\nenergy {joules}\n", encoding="utf-8")
+        return tree / "bin", fakes, {"HOTPLATE_BIN_DIR": str(tree / "bin"), "HOTPLATE_REQUIRE_CUDA": "1",
+                                     "HOTPLATE_CUDA_DRIVER_LIBRARY": str(fakes / "driver.so"), "FAKE_CUDA": "devices=1",
+                                     "HOTPLATE_NVML_LIBRARY": str(fakes / "nvml.so"), "HOTPLATE_FAKE_NVML": str(nvml)}
+
+    def all_pass(self, found, said, *names):
+        for name in names:
+            for check in section(found, name)["checks"]:
+                self.assertEqual(check["status"], "pass", f"{check}\n{said}")
+
+
+class KitTest(KitCase):
     def test_without_a_gpu_every_check_is_not_run_and_says_why(self):
         found, said = self.kit()
         self.assertEqual(found["schema_version"], 1)
@@ -98,28 +130,6 @@ class KitTest(unittest.TestCase):
             self.assertEqual(check["status"], "pass", said)
         self.assertEqual(found["exit_status"], 1)
 
-    def fake_gpu(self, plugin="host_kernels"):
-        """A tree of programs whose CUDA is the unit tests' fakes: (its bin folder, the fakes', the environment)."""
-        real, tree = pathlib.Path(os.environ["HOTPLATE_BIN_DIR"]), self.folder / "tree"
-        fakes = real.parent / "tests/unit/cuda/fakes"
-        (tree / "bin/faulting").mkdir(parents=True)
-        for name in ("hotplate", "hotplated", "hotplate_case_files", "conformance_test"):
-            shutil.copy(real / name, tree / "bin")  # the daemon looks for plug-ins beside itself
-        shutil.copytree(real.parent / "share", tree / "share")
-        catalogue = tree / "share/hotplate/catalogue.json"
-        known = json.loads(catalogue.read_text(encoding="utf-8"))
-        known["kernels"] = [kernel for kernel in known["kernels"] if kernel["name"] in FAKE_KERNELS]
-        catalogue.write_text(json.dumps(known), encoding="utf-8")
-        for folder in ("bin", "bin/faulting"):
-            shutil.copy(fakes / f"{plugin}.so", tree / folder / "libhotplate_cuda13.so")
-        nvml = self.folder / "nvml.txt"
-        joules = " ".join(str(5000 * i) for i in range(1, 5000))  # more at each reading
-        nvml.write_text("device GPU-00000000-0000-0000-0000-000000000010 00000000:10:00.0\npower 50000\npower_limit 700000\n"
-                        f"sm_clock 1980\nmemory_clock 2619\ntemperature 40\nenergy {joules}\n", encoding="utf-8")
-        return tree / "bin", fakes, {"HOTPLATE_BIN_DIR": str(tree / "bin"), "HOTPLATE_REQUIRE_CUDA": "1",
-                                     "HOTPLATE_CUDA_DRIVER_LIBRARY": str(fakes / "driver.so"), "FAKE_CUDA": "devices=1",
-                                     "HOTPLATE_NVML_LIBRARY": str(fakes / "nvml.so"), "HOTPLATE_FAKE_NVML": str(nvml)}
-
     def full_gpu(self):
         """The same, with memory that another program can take: (the environment, bytes of the device)."""
         programs, fakes, environment = self.fake_gpu()
@@ -142,11 +152,6 @@ os.unlink(path)
         return environment | {"FAKE_CUDA": f"devices=2 memory_bytes={total}", "FULL_DEVICE": str(held),
                               "FULL_DEVICE_DRIVER": str(fakes / "driver.so"),
                               "HOTPLATE_CUDA_DRIVER_LIBRARY": str(self.folder / "full.so")}
-
-    def all_pass(self, found, said, *names):
-        for name in names:
-            for check in section(found, name)["checks"]:
-                self.assertEqual(check["status"], "pass", f"{check}\n{said}")
 
     def test_a_kernel_that_faults_on_a_fake_driver(self):
         """The plug-in's executor and the daemon as they are; driver and kernels are the unit tests' fakes."""

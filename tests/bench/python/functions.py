@@ -1,70 +1,119 @@
-"""The user's own Python in warm workers: functions beside the smallest kernel and a process pool, scripts beside the same
-Python started anew."""
+"""The user's own functions in one warm worker: beside the smallest kernel, beside one process of other libraries
+(function_peers.py), and what a cancel takes."""
 
 import concurrent.futures
+import contextlib
 import multiprocessing
 import os
-import subprocess
-import sys
+import signal
+import time
 
-import numpy as np
+import work
+from function_peers import PEERS
 from ours import WINDOW, median_us, seconds_of
 
-SCRIPTS = {"numpy": "import numpy; print(numpy.__version__)",
-           "numpy, numba and jax": "import numpy, numba, jax; print(numpy.__version__)"}
+
+def p50_us(call):
+    """Of the calls of about 0.3 s."""
+    return median_us(max(10, min(200, int(3e5 / median_us(3, call)))), call)
 
 
-def nothing():
-    pass
+def bursts(burst, times):
+    """Calls in a second."""
+    return times * WINDOW / seconds_of(lambda: [burst() for _ in range(times)])
 
 
-def plus_one(x):
-    return x + 1
+class Hot:
+    """Ours, as the peers are asked."""
+
+    def __init__(self, ours):
+        self.call = ours.gpu.function(work.nothing)
+        self.kept = ours.gpu.function(work.plus_one, keep=True)
+        self.array = ours.resident
+
+    def burst(self):
+        for future in [self.call.submit() for _ in range(WINDOW)]:
+            future.result()
+
+    def held(self):
+        self.kept(self.array)
 
 
-def in_flight(submit, calls):
-    """Calls in a second, a window of them at a time."""
-    def all_of_them():
-        for _ in range(0, calls, WINDOW):
-            for future in [submit() for _ in range(WINDOW)]:
-                future.result()
-    return calls / seconds_of(all_of_them)
+def warmed(side):
+    """What is made at a first call is made."""
+    for _ in range(30):
+        side.call()
+        if side.held:
+            side.held()
+    side.burst()
+    return side
 
 
-def started_ms(command, environment):
-    return 1e3 * seconds_of(lambda: subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=True))
+def beside(rows, hot, peer):
+    rows.compare("no-op function, p50", "us", 15, lambda: p50_us(hot.call), peer.name, lambda: p50_us(peer.call), peer.goals.get("call"),
+                 False)
+    rows.compare(f"no-op functions, {WINDOW} in flight", "calls/s", 7, lambda: bursts(hot.burst, 10), peer.name,
+                 lambda: bursts(peer.burst, 2), peer.goals.get("burst"))
+    if peer.held:
+        rows.compare("function of an array of 8 MB that stays, to one that stays, p50", "ms", 9, lambda: p50_us(hot.held) / 1e3,
+                     ", ".join(filter(None, (peer.name, peer.held_name))), lambda: p50_us(peer.held) / 1e3, peer.goals.get("held"), False)
 
 
-def beside_functions(rows, ours, hotplate):
-    gpu = ours.gpu
-    function, kept = gpu.function(nothing), gpu.function(plus_one, keep=True)
-    resident = ours.resident
-    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        array = np.ones(1_000_000)
-        for _ in range(50):  # whatever is made at a first call is made
-            function()
-            kept(resident)
-            pool.submit(nothing).result()
-            pool.submit(plus_one, array).result()
-        rows.compare("no-op function, p50", "us", 15, lambda: median_us(200, function), "smallest kernel", lambda: ours.calls_us(200), 2,
-                     False)
-        rows.compare("no-op function, p50", "us", 15, lambda: median_us(200, function), "ProcessPoolExecutor",
-                     lambda: median_us(200, lambda: pool.submit(nothing).result()), 1.25, False)
-        rows.compare("no-op functions in flight", "calls/s", 7, lambda: in_flight(function.submit, 10 * WINDOW), "ProcessPoolExecutor",
-                     lambda: in_flight(lambda: pool.submit(nothing), 10 * WINDOW))
-        rows.compare("function of an array of 8 MB that stays, to one that stays, p50", "ms", 7,
-                     lambda: median_us(20, lambda: kept(resident)) / 1e3, "ProcessPoolExecutor, the array there and back",
-                     lambda: median_us(10, lambda: pool.submit(plus_one, array).result()) / 1e3)
-    environment = os.environ | {"HOTPLATE_PYTHON": sys.executable}
-    for name, script in SCRIPTS.items():
-        anew = [sys.executable, "-c", script]
-        if subprocess.run(anew, env=environment, capture_output=True).returncode != 0:
-            print(f"  not measured: a script that imports {name}, since this Python has not all of them", flush=True)
+def beside_functions(rows, ours):
+    hot = warmed(Hot(ours))
+    rows.compare("no-op function, p50", "us", 15, lambda: p50_us(hot.call), "smallest kernel", lambda: ours.calls_us(200), 2, False)
+    for name, make in PEERS.items():
+        try:
+            peer = make()
+        except ImportError as error:
+            rows.leave_out(name, str(error))
             continue
-        warm = [hotplate, "python", "-c", script]
-        for _ in range(8):  # it learns what the script imports
-            started_ms(warm, environment)
-        rows.compare(f"script that imports {name}, start to end", "ms", 9, lambda: started_ms(warm, environment), "python, anew",
-                     lambda: started_ms(anew, environment), 1 / 3 if name == "numpy" else 1 / 5, False)
-    rows.compare("hotplate exec true", "ms", 15, lambda: started_ms([hotplate, "exec", "true"], environment), "/bin/true",
-                 lambda: started_ms(["/bin/true"], environment))
+        with contextlib.closing(peer):
+            beside(rows, hot, warmed(peer))
+    cancels(rows, ours.gpu, hot.call)
+
+
+def until(condition):
+    while not condition():
+        time.sleep(0.0005)
+
+
+def cancelled_ms(gpu, function, nothing):
+    """From the cancel of a call that runs to its end at the daemon, and from there to the answer of the next call."""
+    future = function.submit()
+    until(future.running)
+    time.sleep(0.05)  # well inside it
+    job, begin = future.job_id, time.perf_counter()
+    future.cancel()
+    until(lambda: gpu.job(job)["state"] not in ("PENDING", "RUNNING"))
+    ended = time.perf_counter()
+    nothing()
+    return 1e3 * (ended - begin), 1e3 * (time.perf_counter() - ended)
+
+
+def killed_ms():
+    """The same of the standard library's, which has no cancel of what runs: its process is killed, and a pool made anew."""
+    def pool():
+        return concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+
+    with pool() as first:
+        first.submit(work.nothing).result()
+        process = multiprocessing.active_children()[-1]
+        future = first.submit(work.endless)
+        until(future.running)
+        time.sleep(0.05)
+        begin = time.perf_counter()
+        os.kill(process.pid, signal.SIGKILL)
+        future.exception()
+        ended = time.perf_counter()
+        with pool() as second:
+            second.submit(work.nothing).result()
+            return 1e3 * (ended - begin), 1e3 * (time.perf_counter() - ended)
+
+
+def cancels(rows, gpu, nothing):
+    for kind, endless in (("", work.endless), (" that ignores the interrupt", work.endless_and_deaf)):
+        function = gpu.function(endless)
+        for place, (name, peer, goal) in enumerate((("cancel to end", "killed", 250), ("its end to the next answer", "made anew", 50))):
+            rows.compare(f"endless function{kind}, {name}", "ms", 9, lambda: cancelled_ms(gpu, function, nothing)[place],
+                         f"ProcessPoolExecutor, {peer}", lambda: killed_ms()[place], goal, False, goal_of="measured")

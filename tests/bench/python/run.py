@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 """The Python package beside the C++ client, `import numpy`, and what else hands arrays to another process: Dask distributed,
-Ray, Arrow Flight. One daemon, everything on loopback, rounds in turns; one table, and the same as JSON.
+Ray, Arrow Flight. The user's own functions, scripts and programs beside what else runs them: a process pool, Ray, Dask, Parsl,
+executorlib, HyperQueue. Everything on this machine, rounds in turns; one table, and the same as JSON.
 
-usage: PYTHON tests/bench/python/run.py [--bin FOLDER] [--size MB] [--only SECTION] [--save]
+usage: PYTHON tests/bench/python/run.py [--bin FOLDER] [--size MB] [--only SECTION] [--quick] [--save]
   PYTHON  one that can import hotplate (pip install ./client/python, or PYTHONPATH=build/release/python) and has the peers that
-          are to be compared with: pip install "dask[distributed]" ray pyarrow
+          are to be compared with: pip install "dask[distributed]" ray pyarrow parsl executorlib hyperqueue grpcio-tools numba jax
   --bin   where hotplated and bench_call_peer are (default: build/release/bin)
   --size  of what goes up and down, in MB (default 256)
-  --only  cpp, import, functions, dask, ray or flight; repeatable
+  --only  cpp, import, functions, programs, dask, ray or flight; repeatable
+  --quick three rounds of each row: does it work?
   --save  keep the JSON in tests/bench/results
 
 Hotplate is measured as users have it: TLS, a token, a receipt for each call. Flight has no encryption here, and what is
 uploaded and downloaded beside it goes to a daemon with --insecure: both over unix sockets. Dask knows only TCP: its plain
 transfers stand beside ours with TLS. Ray's object store is memory that processes share, and
-nothing crosses a network: its figures are those of another thing. Takes about five minutes. Let nothing else run meanwhile.
+nothing crosses a network: its figures are those of another thing. A peer that cannot be imported is named. Takes about a quarter of
+an hour, of which functions and programs take half. Let nothing else run meanwhile.
 """
 
 import argparse
@@ -33,16 +36,27 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 import peers as others  # noqa: E402
 from functions import beside_functions  # noqa: E402
 from ours import WINDOW, Ours, median_us, seconds_of  # noqa: E402
+from programs import beside_programs  # noqa: E402
+from side import Side  # noqa: E402
 
-SECTIONS = ("cpp", "import", "functions", "dask", "ray", "flight")
+SECTIONS = ("cpp", "import", "functions", "programs", "dask", "ray", "flight")
 
 
 class Rows(list):
     """What report.py prints; in each round both sides, in turns."""
 
+    def __init__(self, most_rounds=1000):
+        super().__init__()
+        self.most_rounds = most_rounds
+
+    def leave_out(self, peer_name, why):
+        self.append({"peer_name": peer_name, "not_compared": why})
+        print(f"  not compared with {peer_name}: {why}", flush=True)
+
     def compare(self, name, unit, rounds, ours, peer_name, peer, goal=None, at_least=True, before=lambda turn: None,
-                upper_quartiles=False):
+                upper_quartiles=False, goal_of="ratio"):
         measured, theirs = [], []
+        rounds = min(rounds, self.most_rounds)
         for turn in range(rounds):
             before(turn)
             for side, figures in ((ours, measured), (peer, theirs))[:: 1 if turn % 2 == 0 else -1]:
@@ -50,7 +64,7 @@ class Rows(list):
         pairs = list(zip(measured, theirs))
         ratio = statistics.median(mine / other for mine, other in pairs)
         difference = statistics.median(mine - other for mine, other in pairs)
-        row = {"name": name, "unit": unit, "peer_name": peer_name, "goal": goal, "at_least": at_least, "goal_of": "ratio",
+        row = {"name": name, "unit": unit, "peer_name": peer_name, "goal": goal, "at_least": at_least, "goal_of": goal_of,
                "rounds": rounds}
         if upper_quartiles:
             mine, other = (statistics.quantiles(figures, n=4)[2] for figures in (measured, theirs))
@@ -61,24 +75,6 @@ class Rows(list):
                     "difference": difference}
         self.append(row)
         print(f"  {row['name']}: {row['measured']:.4g} {unit}, {peer_name} {row['peer']:.4g} {unit}, {row['ratio']:.3g} x", flush=True)
-
-
-class Side:
-    """A program that is told on its standard input what to measure."""
-
-    def __init__(self, *command):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    def ask(self, *words):
-        print(*words, file=self.process.stdin, flush=True)
-        answer = self.process.stdout.readline()
-        if not answer:
-            raise SystemExit(f"run.py: {self.process.args} ended with {self.process.wait()}")
-        return float(answer)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait()
 
 
 class Twins:
@@ -143,11 +139,47 @@ def beside_other(rows, ours, plain, other):
     rows.compare(f"download of {size} into a new array, {word}", "GB/s", 5, side.download_into_new, name, other.download)
 
 
+def set_environment(folder, programs):
+    for name in [name for name in os.environ if name.startswith("HOTPLATE_")]:
+        del os.environ[name]
+    os.environ["HOTPLATE_DIR"] = f"{folder}/daemon"
+    # What a peer starts is beside its Python, and its workers import this folder's modules.
+    os.environ["PATH"] = f"{programs}:{pathlib.Path(sys.executable).parent}:{os.environ['PATH']}"
+    os.environ["PYTHONPATH"] = ":".join(filter(None, (str(HERE), os.environ.get("PYTHONPATH"))))
+
+
+def beside_others(rows, sections, programs, size, daemon):
+    """Kernels and arrays."""
+    if not {"cpp", "import", *others.PEERS} & set(sections):
+        return
+    ours, plain = daemon("bench"), daemon("plain", "--insecure", "--unix-socket", f"{os.environ['HOTPLATE_DIR']}-plain.socket")
+    if "cpp" in sections:
+        server = "bench", str(size)
+        twins = Twins((sys.executable, HERE / "ours.py", *server), (programs / "bench_call_peer", *server))
+        with contextlib.closing(twins):
+            beside_cpp(rows, twins, size)
+    if "import" in sections:
+        import_ms("hotplate")
+        rows.compare("import hotplate", "ms", 11, lambda: import_ms("hotplate"), "import numpy", lambda: import_ms("numpy"), 1.5,
+                     False)
+    for name in sections:
+        if name not in others.PEERS:
+            continue
+        try:
+            other = others.PEERS[name](ours.tiny, ours.big)
+        except ImportError as error:
+            rows.leave_out(name, str(error))
+            continue
+        with contextlib.closing(other):
+            beside_other(rows, ours, plain, other)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/release/bin")
     parser.add_argument("--size", type=int, default=256)
     parser.add_argument("--only", action="append", choices=SECTIONS)
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--save", action="store_true")
     options = parser.parse_args()
     sections = options.only or SECTIONS
@@ -156,12 +188,9 @@ def main():
 
     import hotplate as hp
 
-    rows = Rows()
+    rows = Rows(3) if options.quick else Rows()
     with tempfile.TemporaryDirectory(prefix="hotplate-bench-") as folder, contextlib.ExitStack() as stack:
-        for name in [name for name in os.environ if name.startswith("HOTPLATE_")]:
-            del os.environ[name]
-        os.environ["HOTPLATE_DIR"] = f"{folder}/daemon"
-        os.environ["PATH"] = f"{options.bin}:{os.environ['PATH']}"
+        set_environment(folder, options.bin)
         size = options.size * 1_000_000
 
         def daemon(name, *more):
@@ -171,28 +200,12 @@ def main():
             ours.in_flight(1000)
             return ours
 
-        ours, plain = daemon("bench"), daemon("plain", "--insecure", "--unix-socket", f"{folder}/plain.socket")
-        if "cpp" in sections:
-            server = "bench", str(size)
-            twins = Twins((sys.executable, HERE / "ours.py", *server), (options.bin / "bench_call_peer", *server))
-            with contextlib.closing(twins):
-                beside_cpp(rows, twins, size)
-        if "import" in sections:
-            import_ms("hotplate")
-            rows.compare("import hotplate", "ms", 11, lambda: import_ms("hotplate"), "import numpy", lambda: import_ms("numpy"), 1.5,
-                         False)
-        if "functions" in sections:
-            beside_functions(rows, ours, options.bin / "hotplate")
-        for name in sections:
-            if name not in others.PEERS:
-                continue
-            try:
-                other = others.PEERS[name](ours.tiny, ours.big)
-            except ImportError as error:
-                print(f"  not compared with {name}: {error}", flush=True)
-                continue
-            with contextlib.closing(other):
-                beside_other(rows, ours, plain, other)
+        if "functions" in sections:  # one worker, as the peers have
+            beside_functions(rows, daemon("functions", "--lanes", "1"))
+        if "programs" in sections:
+            daemon("programs", "--lanes", "2", "--retained-bytes", "4GiB")  # room for what a thousand of them might print
+            beside_programs(rows, options.bin / "hotplate", folder, "programs")
+        beside_others(rows, sections, options.bin, size, daemon)
 
         file = pathlib.Path(folder) / "rows.json"
         file.write_text(json.dumps(rows))

@@ -60,6 +60,11 @@ class Place:
         host = ":".join([f"{self.libexec}/lib"] + ([inherited] if inherited else []))
         return [(own, {}), ([program], {"LD_LIBRARY_PATH": host})]
 
+    def python_packages(self):
+        """Folders with the package hotplate, for the Pythons that it was built for."""
+        folder = self.root / "python" if self.bundle else self.bin.parent / "python"
+        return [folder] if folder.is_dir() else []
+
     def plugins(self):
         folder = self.libexec if self.bundle else self.bin
         return sorted(folder.glob("libhotplate_cuda*.so"), reverse=True)  # the newest CUDA's first
