@@ -68,6 +68,7 @@ plugins=$(tar -tzf "$making/hotplate-$version-linux-x86_64.tar.gz" |
 {
   printf '# Hotplate %s\n\n' "$([ $snapshot = yes ] && git describe --always --dirty || echo "$version")"
   printf 'CUDA plug-ins in the bundle: %s.\n\n' "${plugins:-none (no nvcc where it was made)}"
+  # shellcheck disable=SC2016  # Markdown's quotes
   (cd "$making" && for wheel in *.whl; do [ ! -e "$wheel" ] || printf 'Python: `pip install %s`\n\n' "$wheel"; done)
   notes "$section" | sed '/./,$!d'
 } >"$making/NOTES.md"

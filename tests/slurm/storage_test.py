@@ -122,7 +122,7 @@ class Storage(harness.SlurmCase):
 
     def test_saved_arrays_leave_half_of_what_is_free(self):
         elsewhere = {"HOTPLATE_DIR": str(self.folder / "roomy")}
-        self.mount("-t tmpfs -o mode=1777,size=4m place")
+        self.mount("-t tmpfs -o mode=1777,size=3m place")  # half has room for one of them
         job = self.submit("--scratch", str(self.place / "saved"), sbatch=["-w", "gpu1"], env=elsewhere)
         wait_until(lambda: (self.folder / "roomy" / "servers" / f"lab-{job}.json").exists(), "the record was there")
         for name in ("one", "two"):  # a megabyte each

@@ -70,7 +70,7 @@ struct Site {
   std::vector<GpuOffer> offers;
   std::vector<std::string> modules;
   std::vector<std::string> first_module;  // names of which the first that exists is loaded; it may be that none does
-  std::vector<std::string> exports;   // "NAME=value"; $NAME in a value is the shell's
+  std::vector<std::string> exports;       // "NAME=value"; $NAME in a value is the shell's
   std::vector<std::string> launcher;  // words before the daemon's program ("jsrun -n1 …"); templates like directives
   std::string scratch;                // where the daemon saves arrays at its end; empty: its default
   std::string cache;                  // CUDA's cache of compiled code; empty: its default

@@ -284,8 +284,8 @@ TEST_F(OldSavedTest, TheOldestGoUntilThoseOfMoreThanADayAreWithinTheBound) {
   EXPECT_THAT(dropped_, IsEmpty());
   const std::string another = Old("fake-3/d.npy", 26, 100);
   SaveAll();
-  EXPECT_THAT(dropped_, ElementsAre(AllOf(HasSubstr("a.npy: the oldest of more than 1.0 kB"), HasSubstr("over a day ago"),
-                                          HasSubstr("(--saved-bytes)"))));
+  EXPECT_THAT(dropped_, ElementsAre(AllOf(HasSubstr("a.npy: the oldest of more than 1.0 kB"),
+                                          HasSubstr("over a day ago"), HasSubstr("(--saved-bytes)"))));
   EXPECT_FALSE(Exists(oldest));
   for (const std::string& path : {middle, youngest, another}) EXPECT_TRUE(Exists(path)) << path;
 }

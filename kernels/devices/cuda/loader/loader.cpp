@@ -15,11 +15,11 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/devices/cuda/loader/installed_driver.h"
 #include "kernels/devices/cuda/loader/library_search.h"
-#include "kernels/devices/nvml/nvml.h"
-#include "kernels/devices/nvml/nvml_visible.h"
 #include "kernels/devices/cuda/loader/plugin_device.h"
 #include "kernels/devices/cuda/loader/plugin_library.h"
 #include "kernels/devices/device.h"
+#include "kernels/devices/nvml/nvml.h"
+#include "kernels/devices/nvml/nvml_visible.h"
 
 namespace hotplate {
 namespace {
