@@ -144,7 +144,8 @@ struct JobOptions {
   // cannot.
   bool deterministic = false;
   int priority = 0;
-  // Instead of the kernel, whose name is then "function". Its outputs "value", "a0", "a1", … are the daemon's to name.
+  // Instead of the kernel, whose name is then "function". Its outputs "value", "a0", "a1", …, and "r0", … are the
+  // daemon's to name.
   std::optional<v1::FunctionCall> function = {};
   std::string label = {};  // to find the job by: ListJobsRequest.label; at most 64 bytes
   std::optional<nanoseconds> time_limit = {};

@@ -183,9 +183,9 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
 
 namespace {
 
-// For a call of a function, whose outputs have no names before its end.
+// For a call of a function, whose outputs have no names before its end. Objects in its worker always stay.
 bool IsKeptOfFunction(const JobOptions& options, const std::string& output) {
-  return options.function && options.function->keep() && output != "value";
+  return options.function && (output.front() == 'r' || (options.function->keep() && output != "value"));
 }
 
 }  // namespace

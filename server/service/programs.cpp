@@ -97,12 +97,17 @@ absl::StatusOr<core::JobRequest> JobAsRequest(const ServiceContext& context, con
     return InvalidField("outputs", "a function names its outputs itself: keep them all, or none");
   auto function = settings.functions->Function(spec.function().function());
   if (!function.ok()) return function.status();
-  auto environment = settings.functions->Environment(spec.function().environment());
-  if (!environment.ok()) return environment.status();
+  std::shared_ptr<const FunctionEnvironment> environment;
+  if (!spec.function().environment().empty()) {
+    auto found = settings.functions->Environment(spec.function().environment());
+    if (!found.ok()) return found.status();
+    environment = *std::move(found);
+  }
   if (request->label.empty()) request->label = (*function)->name;
-  request->work = std::make_shared<FunctionJob>(*settings.pythons, *settings.workers, *settings.segments,
-                                                FunctionJob::Call{*std::move(function), *std::move(environment),
-                                                                  request->inputs.size() - 1, spec.function().keep()});
+  request->work = std::make_shared<FunctionJob>(
+      *settings.pythons, *settings.workers, *settings.segments,
+      FunctionJob::Call{*std::move(function), std::move(environment), request->inputs.size() - 1,
+                        spec.function().keep(), spec.function().alone()});
   return request;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -21,7 +22,8 @@ namespace {
 
 constexpr char kPayload[] = "hotplate/call-error";
 constexpr std::size_t kAlignment = 64;
-constexpr std::uint32_t kMostOutputs = 64;
+constexpr std::uint32_t kMostOutputs = 64, kMostRefs = 256;
+constexpr std::size_t kMostForgotten = 2000, kLongestType = 200;
 
 std::size_t Aligned(std::size_t place) { return (place + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -66,6 +68,18 @@ absl::StatusOr<Place> ReadArray(ByteReader& reader, Signature& signature) {
 }
 
 std::string TextIn(ByteReader& reader) { return std::string(reader.Bytes(reader.Number<std::uint32_t>())); }
+
+absl::Status ReadRefs(ByteReader& reader, std::vector<CallRef>& refs) {
+  const auto count = reader.Number<std::uint32_t>();
+  if (!reader.ok() || count > kMostRefs) return Wrong(absl::StrCat("has ", count, " objects that stay"));
+  for (std::uint32_t i = 0; i < count; ++i) {
+    CallRef& ref = refs.emplace_back();
+    ref.number = reader.Number<std::uint64_t>();
+    ref.type = TextIn(reader).substr(0, kLongestType);
+    if (!IsUtf8(ref.type)) ref.type = absl::CHexEscape(ref.type);
+  }
+  return reader.ok() ? absl::OkStatus() : Wrong("is too short");
+}
 
 CallError ErrorIn(ByteReader& reader) {
   CallError error;
@@ -126,6 +140,10 @@ absl::StatusOr<CallMessage> MessageOfCall(const std::string& function_id, std::s
     return places_together.back();
   };
   for (const CallArray& input : inputs) {
+    if (input.object) {
+      places.push_back(*input.object);
+      continue;
+    }
     if (input.buffer == nullptr || input.buffer->identity() == 0 || input.data.size() <= kMostInline) {
       places.push_back(add(input));
       continue;
@@ -145,11 +163,12 @@ absl::StatusOr<CallMessage> MessageOfCall(const std::string& function_id, std::s
   AppendNumber(message.text, std::uint64_t{code_at});
   message.text += function_id;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Signature& signature = inputs[i].signature;
-    AppendNumber(message.text, static_cast<std::int32_t>(signature.dtype));
+    const bool is_object = inputs[i].object.has_value();
+    const Signature signature = is_object ? Signature() : inputs[i].signature;
+    AppendNumber(message.text, is_object ? 0 : static_cast<std::int32_t>(signature.dtype));
     AppendNumber(message.text, static_cast<std::uint32_t>(signature.shape.size()));
     AppendNumber(message.text, places[i]);
-    AppendNumber(message.text, std::uint64_t{inputs[i].data.size()});
+    AppendNumber(message.text, is_object ? std::uint64_t{0} : std::uint64_t{inputs[i].data.size()});
     for (const std::int64_t one : signature.shape) AppendNumber(message.text, one);
   }
   if (in_segment) {
@@ -165,6 +184,17 @@ absl::StatusOr<CallMessage> MessageOfCall(const std::string& function_id, std::s
     std::memcpy(message.text.data() + data + places_together[i], together[i].data.data(), together[i].data.size());
   }
   return message;
+}
+
+std::string TakeForgetMessage(std::vector<std::uint64_t>& numbers) {
+  constexpr std::uint32_t kForget = 5;
+  const std::size_t count = std::min(numbers.size(), kMostForgotten);
+  std::string text;
+  AppendNumber(text, kForget);
+  AppendNumber(text, static_cast<std::uint32_t>(count));
+  for (std::size_t i = 0; i < count; ++i) AppendNumber(text, numbers[i]);
+  numbers.erase(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(count));
+  return text;
 }
 
 void AddTo(absl::Status& status, const CallError& error) {
@@ -197,6 +227,10 @@ absl::StatusOr<CallReply> CallReply::Of(std::string text, Descriptor segment) {
     if (!reader.ok()) return Wrong("is too short");
     return reply;
   }
+  if (kind == static_cast<std::uint32_t>(Kind::kInterrupted)) {
+    reply.kind = Kind::kInterrupted;
+    return reply;
+  }
   reply.user = std::chrono::nanoseconds(reader.Number<std::int64_t>());
   reply.system = std::chrono::nanoseconds(reader.Number<std::int64_t>());
   reply.peak_bytes = reader.Number<std::uint64_t>();
@@ -214,6 +248,7 @@ absl::StatusOr<CallReply> CallReply::Of(std::string text, Descriptor segment) {
     if (!place.ok()) return place.status();
     places.push_back(*place);
   }
+  if (absl::Status status = ReadRefs(reader, reply.refs); !status.ok()) return status;
   std::span<const std::byte> data = std::as_bytes(std::span(reader.rest()));
   if (segment) {
     // One that could still shrink would end the daemon as it reads.

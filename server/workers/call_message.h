@@ -6,13 +6,17 @@
 //   call      kind 1, inputs, whether the data are in a segment, 0 (each 32 bits), bytes of the code and its place in
 //   the
 //             data (each 64); function's id (64 bytes); then each array; then, without a segment, the data
-//   result    kind 1, outputs, use; then each array; then, without a segment, the data
+//   result    kind 1, outputs, use; then each array; then the number of refs, and each: the object's number (64 bits),
+//   a
+//             text; then, without a segment, the data
 //   error     kind 2, 0, use; then four texts: type, message, traceback, pickle
 //   progress  kind 3, 0; a double from 0 to 1
+//   interrupted  kind 4, 0: from the worker, that it has got its SIGINT
+//   forget    kind 5, count (32 bits); to the worker: numbers of objects (each 64), which it is to let go of; no answer
 //   use       nanoseconds of processor time in the program and in the kernel, bytes of memory at most (each 64)
 //   array     dtype, rank (each 32 bits); its place in the data, or -1: it has the next segment for itself; bytes,
 //   sizes
-//             (each 64)
+//             (each 64). Of an object that the worker has: dtype 0, and its number as the place
 #pragma once
 
 #include <chrono>
@@ -41,6 +45,13 @@ struct CallArray {
   Signature signature;
   std::span<const std::byte> data;
   std::shared_ptr<const HostBuffer> buffer = nullptr;  // that has the data, if its content never changes
+  std::optional<std::uint64_t> object = std::nullopt;  // no array, but the worker's object of this number
+};
+
+// An object in a result that stays in its worker.
+struct CallRef {
+  std::uint64_t number = 0;  // the worker's; never used twice
+  std::string type;          // "module.Name"
 };
 
 // The segments of arrays that were inputs lately, so that an array which stays is copied to shared memory once. Those
@@ -74,6 +85,9 @@ struct CallMessage {
 absl::StatusOr<CallMessage> MessageOfCall(const std::string& function_id, std::string_view code,
                                           const std::vector<CallArray>& inputs, SegmentCache& cache);
 
+// One message has so many numbers at most; the first ones of `numbers` are taken out.
+std::string TakeForgetMessage(std::vector<std::uint64_t>& numbers);
+
 // What an exception in a worker was, as texts of the worker's: type is "module.Name".
 struct CallError {
   std::string type, message, traceback, pickle;
@@ -89,9 +103,10 @@ struct UnmapSegment {
 
 // A message from a worker, which may be wrong in any way: it is a user's process.
 struct CallReply {
-  enum class Kind { kResult = 1, kError, kProgress };
+  enum class Kind { kResult = 1, kError, kProgress, kInterrupted };
   Kind kind = Kind::kResult;
   std::vector<CallArray> outputs;  // whose data live as long as this reply
+  std::vector<CallRef> refs;
   CallError error;
   std::chrono::nanoseconds user{}, system{};
   std::uint64_t peak_bytes = 0;

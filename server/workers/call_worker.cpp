@@ -22,6 +22,7 @@ namespace {
 using Steady = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLookAtCancel(10);  // at what asks for a cancel
+constexpr std::chrono::milliseconds kInterruptIsThere(200);
 
 void ReportProgress(TaskControl& control, double fraction) {
   if (!(fraction >= 0 && fraction <= 1)) return;
@@ -31,7 +32,7 @@ void ReportProgress(TaskControl& control, double fraction) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CallWorker>> CallWorker::Start(WarmPythons& pythons, Program python,
+absl::StatusOr<std::unique_ptr<CallWorker>> CallWorker::Start(std::uint64_t id, WarmPythons& pythons, Program python,
                                                               const std::function<bool()>& give_up) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -45,31 +46,70 @@ absl::StatusOr<std::unique_ptr<CallWorker>> CallWorker::Start(WarmPythons& pytho
   if (!started.ok()) return started.status();
   started->running.in.Close();
   return std::unique_ptr<CallWorker>(
-      new CallWorker(std::move(started->running), std::move(ours), memory_bytes, std::move(started->why_cold)));
+      new CallWorker(id, std::move(started->running), std::move(ours), memory_bytes, std::move(started->why_cold)));
 }
 
 absl::StatusOr<CallReply> CallWorker::Call(const CallMessage& message, ProgramStreams& output, TaskControl& control) {
-  std::vector<int> numbers;
-  for (const auto& segment : message.segments) numbers.push_back(segment->get());
-  if (!SendMessage(calls_.get(), message.text, numbers, MSG_DONTWAIT)) {
+  if (!Send(message, control)) {
     usable_ = false;
     running_.Kill();
-    return WhyItEnded(/*cancelled=*/false);
+    return WhyItEnded(control.cancel_requested());
   }
   return Await(output, control);
+}
+
+bool CallWorker::Forget(const std::vector<std::uint64_t>& objects) {
+  to_forget_.insert(to_forget_.end(), objects.begin(), objects.end());
+  while (!to_forget_.empty()) {
+    std::vector<std::uint64_t> rest = to_forget_;
+    if (!SendMessage(calls_.get(), TakeForgetMessage(rest), {}, MSG_DONTWAIT)) return false;
+    to_forget_ = std::move(rest);
+  }
+  return true;
+}
+
+bool CallWorker::Send(const CallMessage& message, TaskControl& control) {
+  std::vector<int> numbers;
+  for (const auto& segment : message.segments) numbers.push_back(segment->get());
+  // Letting go of objects may take it a while, and its socket has room for a few messages.
+  while (!Forget({}) || !SendMessage(calls_.get(), message.text, numbers, MSG_DONTWAIT)) {
+    if (errno != EAGAIN || control.cancel_requested()) return false;
+    pollfd descriptors[] = {{calls_.get(), POLLOUT, 0}, {running_.control.get(), POLLIN, 0}};
+    poll(descriptors, std::size(descriptors), static_cast<int>(kLookAtCancel.count()));
+    if (descriptors[1].revents != 0) return false;
+  }
+  return true;
 }
 
 bool CallWorker::Refresh() {
   ProgramStreams nobodys(/*has_client=*/false);
   PassOn(nobodys);
-  // Neither has anything to read while it waits, but for its end.
+  // Neither has anything to read while it waits, but for its end, and an interrupt that somebody else has sent.
   pollfd descriptors[] = {{running_.control.get(), POLLIN, 0}, {calls_.get(), POLLIN, 0}};
-  return poll(descriptors, std::size(descriptors), 0) == 0;
+  while (poll(descriptors, std::size(descriptors), 0) != 0) {
+    if (descriptors[0].revents != 0 || !AwaitInterrupted()) return false;
+  }
+  return true;
+}
+
+std::string CallWorker::WhyGone() {
+  pollfd ended{running_.control.get(), POLLIN, 0};
+  if (poll(&ended, 1, 0) == 0) return "it closed the socket that its calls come by";
+  return std::string(WhyItEnded(/*cancelled=*/false).message());
+}
+
+bool CallWorker::AwaitInterrupted() const {
+  pollfd descriptor{calls_.get(), POLLIN, 0};
+  if (poll(&descriptor, 1, static_cast<int>(kInterruptIsThere.count())) != 1) return false;
+  ReceivedMessage message = ReceiveMessage(calls_.get(), kMostMessage, MSG_DONTWAIT);
+  if (message.what != ReceivedMessage::What::kMessage) return false;
+  const absl::StatusOr<CallReply> reply = CallReply::Of(std::move(message.text), Descriptor());
+  return reply.ok() && reply->kind == CallReply::Kind::kInterrupted;
 }
 
 absl::StatusOr<CallReply> CallWorker::Await(ProgramStreams& output, TaskControl& control) {
   std::optional<Steady::time_point> asked;
-  bool killed = false;
+  bool killed = false, interrupted = false;
   for (;;) {
     // One whose client does not read waits, as it would for a pipe.
     const bool room = output.HasRoomForOutput();
@@ -91,14 +131,17 @@ absl::StatusOr<CallReply> CallWorker::Await(ProgramStreams& output, TaskControl&
           ReportProgress(control, reply->progress);
           continue;
         }
+        if (reply.ok() && reply->kind == CallReply::Kind::kInterrupted) {
+          interrupted = true;
+          continue;
+        }
         PassOn(output);
         if (!reply.ok()) {
           usable_ = false;
           return absl::InternalError(
               absl::StrCat("its worker broke the rules of its socket: ", reply.status().message()));
         }
-        // Else its interrupt may still be on the way, and would hit the next call.
-        if (asked && reply->error.type != "builtins.KeyboardInterrupt") usable_ = false;
+        if (asked && !interrupted) usable_ = AwaitInterrupted();
         return reply;
       }
       if (message.what == ReceivedMessage::What::kNoRoom) {

@@ -2,10 +2,12 @@
 
 #include <array>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/run_program.h"
+#include "kernels/base/status.h"
 #include "server/workers/program_job.h"
 
 namespace hotplate::server {
@@ -44,70 +46,159 @@ SharedSpec FunctionJob::spec() const {
 
 std::string FunctionJob::Named(absl::string_view why) const { return absl::StrCat(call_.function->name, ": ", why); }
 
+absl::Status FunctionJob::LostError(const FoundRef& ref) const {
+  return Refused(absl::StatusCode::kNotFound,
+                 {{"ref", Named(absl::StrCat("the Ref of a ", ref.words(), " is lost: ", ref.lost))}});
+}
+
+absl::Status FunctionJob::CheckRef(const core::Principal& who, const FoundRef& ref, const std::string& device) const {
+  if (ref.session != who.session) {
+    return InvalidField("ref", Named(absl::StrCat("the Ref of a ", ref.words(), " belongs to session ",
+                                                  ref.session.value(), ", and the call to ", who.session.value())));
+  }
+  if (!ref.lost.empty()) return LostError(ref);
+  if (holder_ != nullptr && holder_->id != ref.worker->id) {
+    return InvalidField("ref", Named(absl::StrCat("of the Refs among its arguments one is a ", ref.words(),
+                                                  ", and another is in worker ", holder_->pid, " on ", holder_->device,
+                                                  ": a call runs in one worker; make both in one call, or one by a "
+                                                  "function that takes the other")));
+  }
+  const FunctionEnvironment& environment = *ref.worker->environment;
+  if (call_.environment != nullptr && call_.environment->id != environment.id) {
+    return InvalidField(
+        "ref", Named(absl::StrCat("the Ref of a ", ref.words(), " is in another environment (", environment.python.file,
+                                  ") than the call's (", call_.environment->python.file, ")")));
+  }
+  if (!device.empty() && device != core::kAnyDevice && device != ref.worker->device) {
+    return InvalidField(
+        "device", Named(absl::StrCat("device is \"", device, "\", and the Ref of a ", ref.words(),
+                                     " is among its arguments: leave the device out, or have the object made there")));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FunctionJob::Place> FunctionJob::PlaceFor(const core::Principal& who,
+                                                         const std::vector<std::shared_ptr<const HostBuffer>>& inputs,
+                                                         const std::string& device) {
+  session_ = who.session;
+  for (const std::shared_ptr<const HostBuffer>& input : inputs) {
+    if (input == nullptr) continue;
+    std::optional<FoundRef> ref = pool_.refs().Find(*input);
+    if (!ref) continue;
+    if (holder_ == nullptr) {
+      pool_.Look(ref->worker->id);
+      ref = pool_.refs().Find(*input);
+    }
+    if (absl::Status status = CheckRef(who, *ref, device); !status.ok()) return status;
+    holder_ = ref->worker;
+  }
+  if (call_.alone) {
+    if (absl::Status status = pool_.RoomForAlone(); !status.ok()) return status;
+  }
+  if (holder_ == nullptr) {
+    if (call_.environment != nullptr) return Place{device};
+    return InvalidField("environment",
+                        Named("environment is empty, and there is no Ref among its arguments whose it could be"));
+  }
+  call_.environment = holder_->environment;
+  return Place{holder_->device, holder_->id};
+}
+
 core::RunResult FunctionJob::Run(const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs,
-                                 const Allocate& allocate, TaskControl& control) {
+                                 const Daemon& daemon, TaskControl& control) {
   core::RunResult result;
   core::ProcessUse use;
-  const auto give_up = [&control] { return control.cancel_requested(); };
   const Steady::time_point begin = Steady::now();
-  const std::string key = absl::StrCat(call_.environment->id, " ", device.id);
-  std::unique_ptr<CallWorker> worker = pool_.Take(key);
-  use.warm = worker != nullptr;
-  absl::Status error;
-  if (worker == nullptr) {
-    Program python = call_.environment->python;
-    python.environment =
-        EnvironmentOn(device, device.uuid.empty() ? device.threads_per_lane : python.threads_beside_gpu,
-                      python.environment, OwnVariables());
-    absl::StatusOr<std::unique_ptr<CallWorker>> started = CallWorker::Start(pythons_, std::move(python), give_up);
-    error = started.status();
-    if (started.ok()) {
-      worker = *std::move(started);
-      use.warm = worker->why_cold().empty();
-      use.why_cold = worker->why_cold();
-      pool_.Add(*worker);
-    }
-  }
+  absl::StatusOr<WorkerPool::Taken> taken = TakeWorker(device, inputs, daemon, control, use);
   use.start = Steady::now() - begin;
-  if (worker != nullptr) {
-    absl::StatusOr<CallReply> reply = RunIn(*worker, inputs, control);
-    error = reply.status();
+  result.error = taken.status();
+  if (taken.ok()) {
+    const std::uint64_t id = taken->worker->id();
+    RunIn(*taken->worker, device, inputs, daemon, control, use, result);
     result.report.kernel_ns = static_cast<std::uint64_t>((Steady::now() - begin).count());
-    if (reply.ok()) {
-      use.user = reply->user;
-      use.system = reply->system;
-      use.peak_bytes = reply->peak_bytes;
-      if (reply->kind == CallReply::Kind::kResult) {
-        worker->Learn(call_.function->id);
-        error = TakeOutputs(*reply, allocate, result);
-      } else {
-        error = absl::AbortedError(Named(absl::StrCat(reply->error.type, ": ", reply->error.message)));
-        AddTo(error, reply->error);
-      }
-    }
-    pool_.Return(key, std::move(worker));
+    pool_.Return(KeyOn(device), std::move(taken->worker),
+                 absl::IsCancelled(result.error)
+                     ? "it was ended with a call that was cancelled, or had reached its time limit, and went on"
+                     : std::string(result.error.message()));
+    if (taken->has_turn) daemon.leave_turn(id);
   }
   streams_->Over();
   // The job may be listed for an hour: what it would have to keep of its client's need not be.
   call_.function.reset();
   call_.environment.reset();
+  holder_.reset();
   result.process = use;
-  if (error.ok()) return result;
+  if (result.error.ok()) return result;
   result.outputs.clear();
-  if (control.cancel_requested()) {
-    result.kind = core::RunResult::Kind::kCancelled;
-  } else {
-    result.kind = core::RunResult::Kind::kFailed;
-  }
-  result.error = std::move(error);
+  result.kind = control.cancel_requested() ? core::RunResult::Kind::kCancelled : core::RunResult::Kind::kFailed;
   return result;
 }
 
-absl::StatusOr<CallReply> FunctionJob::RunIn(CallWorker& worker, const std::vector<core::OutsideInput>& inputs,
-                                             TaskControl& control) const {
+std::string FunctionJob::KeyOn(const DeviceInfo& device) const {
+  return absl::StrCat(call_.environment->id, " ", device.id);
+}
+
+absl::StatusOr<WorkerPool::Taken> FunctionJob::TakeWorker(const DeviceInfo& device,
+                                                          const std::vector<core::OutsideInput>& inputs,
+                                                          const Daemon& daemon, TaskControl& control,
+                                                          core::ProcessUse& use) {
+  WorkerPool::Taken taken;
+  use.warm = true;
+  if (holder_ != nullptr) {
+    taken.worker = pool_.TakeHolder(holder_->id, call_.alone);
+    if (taken.worker != nullptr) return taken;
+    for (const core::OutsideInput& input : inputs) {
+      const std::optional<FoundRef> ref = pool_.refs().Find(*input.buffer);
+      if (ref) return LostError(*ref);
+    }
+  }
+  taken = pool_.Take(KeyOn(device), call_.alone, daemon.claim_turn);
+  if (taken.worker != nullptr) return taken;
+  absl::StatusOr<std::unique_ptr<CallWorker>> started = StartWorker(device, control, use);
+  if (!started.ok()) return started.status();
+  taken.worker = *std::move(started);
+  pool_.Add(*taken.worker, call_.alone);
+  return taken;
+}
+
+absl::StatusOr<std::unique_ptr<CallWorker>> FunctionJob::StartWorker(const DeviceInfo& device, TaskControl& control,
+                                                                     core::ProcessUse& use) {
+  use.warm = false;
+  Program python = call_.environment->python;
+  python.environment = EnvironmentOn(device, device.uuid.empty() ? device.threads_per_lane : python.threads_beside_gpu,
+                                     python.environment, OwnVariables());
+  absl::StatusOr<std::unique_ptr<CallWorker>> started =
+      CallWorker::Start(pool_.NewId(), pythons_, std::move(python), [&control] { return control.cancel_requested(); });
+  if (!started.ok()) return started.status();
+  use.why_cold = (*started)->why_cold();
+  use.warm = use.why_cold.empty();
+  return started;
+}
+
+void FunctionJob::RunIn(CallWorker& worker, const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs,
+                        const Daemon& daemon, TaskControl& control, core::ProcessUse& use, core::RunResult& result) {
+  absl::StatusOr<CallReply> reply = CallIn(worker, inputs, control);
+  result.error = reply.status();
+  if (!reply.ok()) return;
+  use.user = reply->user;
+  use.system = reply->system;
+  use.peak_bytes = reply->peak_bytes;
+  if (reply->kind == CallReply::Kind::kResult) {
+    worker.Learn(call_.function->id);
+    result.error = TakeOutputs(*reply, {worker.id(), worker.pid(), device.id, call_.environment}, daemon, result);
+  } else {
+    result.error = absl::AbortedError(Named(absl::StrCat(reply->error.type, ": ", reply->error.message)));
+    AddTo(result.error, reply->error);
+  }
+}
+
+absl::StatusOr<CallReply> FunctionJob::CallIn(CallWorker& worker, const std::vector<core::OutsideInput>& inputs,
+                                              TaskControl& control) const {
   std::vector<CallArray> arrays;
   for (const core::OutsideInput& input : inputs) {
-    arrays.push_back({input.signature, input.buffer->bytes(), input.buffer});
+    CallArray& one = arrays.emplace_back(CallArray{input.signature, input.buffer->bytes(), input.buffer});
+    if (holder_ == nullptr) continue;
+    if (const std::optional<FoundRef> ref = pool_.refs().Find(*input.buffer)) one.object = ref->object.number;
   }
   const FunctionCode& function = *call_.function;
   const absl::StatusOr<CallMessage> message =
@@ -118,15 +209,32 @@ absl::StatusOr<CallReply> FunctionJob::RunIn(CallWorker& worker, const std::vect
   return absl::Status(reply.status().code(), Named(reply.status().message()));
 }
 
-absl::Status FunctionJob::TakeOutputs(const CallReply& reply, const Allocate& allocate, core::RunResult& result) const {
+absl::Status FunctionJob::TakeOutputs(const CallReply& reply, const WorkerFacts& worker, const Daemon& daemon,
+                                      core::RunResult& result) const {
+  // First, so that the worker is told to let go of them whatever fails.
+  const auto facts = reply.refs.empty() ? nullptr : std::make_shared<const WorkerFacts>(worker);
+  absl::Status no_room;
+  std::vector<core::JobOutputValue> refs;
+  for (const CallRef& object : reply.refs) {
+    absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = daemon.allocate(1);
+    if (!buffer.ok()) no_room = buffer.status();
+    std::shared_ptr<HostBuffer> memory = buffer.ok() ? *std::move(buffer) : HostBuffer::Allocate(1);
+    *memory->data() = std::byte{0};
+    core::JobOutputValue& ref = refs.emplace_back();
+    ref.name = absl::StrCat(kRef, refs.size() - 1);
+    ref.signature = {DType::kUInt8, {1}};
+    ref.data = pool_.Hold(facts, object, session_, std::move(memory));
+  }
+  if (!no_room.ok()) return absl::Status(no_room.code(), Named(no_room.message()));
   for (std::size_t i = 0; i < reply.outputs.size(); ++i) {
     const CallArray& from = reply.outputs[i];
-    absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = allocate(from.data.size());
+    absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = daemon.allocate(from.data.size());
     if (!buffer.ok()) return absl::Status(buffer.status().code(), Named(buffer.status().message()));
     if (!from.data.empty()) std::memcpy((*buffer)->data(), from.data.data(), from.data.size());
     result.outputs.push_back(
-        {i == 0 ? kValue : absl::StrCat("a", i - 1), from.signature, *std::move(buffer), core::ArrayId(), ""});
+        {i == 0 ? kValue : absl::StrCat(kArray, i - 1), from.signature, *std::move(buffer), core::ArrayId(), ""});
   }
+  for (core::JobOutputValue& ref : refs) result.outputs.push_back(std::move(ref));
   return absl::OkStatus();
 }
 

@@ -61,7 +61,7 @@ absl::StatusOr<WarmPythons::Started> ProgramJob::Start(TaskControl& control) {
   return WarmPythons::Started{*std::move(running), terminal_ ? "it has a terminal" : ""};
 }
 
-core::RunResult ProgramJob::Run(const DeviceInfo& device, const std::vector<core::OutsideInput>&, const Allocate&,
+core::RunResult ProgramJob::Run(const DeviceInfo& device, const std::vector<core::OutsideInput>&, const Daemon&,
                                 TaskControl& control) {
   program_.environment =
       EnvironmentOn(device, device.uuid.empty() ? device.threads_per_lane : program_.threads_beside_gpu,

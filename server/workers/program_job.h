@@ -34,7 +34,7 @@ class ProgramJob final : public PrintingWork {
         terminal_(program_.terminal.has_value()),
         streams_(std::move(streams)) {}
 
-  core::RunResult Run(const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs, const Allocate& allocate,
+  core::RunResult Run(const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs, const Daemon& daemon,
                       TaskControl& control) override;
   bool Keeps(const std::string&) const override { return false; }
   SharedSpec spec() const override;

@@ -125,19 +125,10 @@ def test_an_argument_that_is_changed_is_told(gpu):
 
 
 def test_a_result_that_does_not_come_back_is_named(gpu):
-    class Model:
-        weight = 3
-
-    def make():
-        return Model()
-    with pytest.raises(TypeError, match='make returned a Model.*returns="object"'):
-        gpu.function(make)()
-    with pytest.raises(TypeError, match="returned an array of 10 axes"):
+    with pytest.raises(TypeError, match='returned an array of 10 axes.*returns="object".*returns="ref"'):
         gpu.function(lambda: __import__("numpy").zeros((1,) * 10))()
     with pytest.raises(TypeError, match="returned more than 63 arrays"):
         gpu.function(lambda: [__import__("numpy").zeros(1) for _ in range(64)])()
-    with pytest.raises(TypeError, match="returned a matrix"):
-        gpu.function(lambda: __import__("numpy").matrix([[1]]))()
     with pytest.raises(TypeError, match="array of object"):
         gpu.function(lambda: __import__("numpy").array([{}], dtype=object))()
 

@@ -15,26 +15,28 @@ from .arrays import Array
 from .client import Client, connect
 from .errors import (AlreadyExists, Busy, Cancelled, ConnectionFailed, DeadlineExceeded, Error, InternalError,
                      InvalidCall, InvalidType, JobCancelled, JobFailed, JobOutOfMemory, JobTimeout, NotAllowed,
-                     NotFound, OutOfMemory, RemoteError, UnknownKernel)
+                     NotFound, OutOfMemory, RefLost, RemoteError, UnknownKernel)
 from .receipt import Receipt
 
 if TYPE_CHECKING:
+    from .actors import Actor
     from .allocation import Allocation, SchedulerRefused, up
     from .executor import Executor
     from .functions import progress
     from .joblib_backend import register_joblib
+    from .refs import Ref
 
 __version__ = _core.__version__
 
-__all__ = ["Allocation", "AlreadyExists", "Array", "Busy", "Cancelled", "Client", "ConnectionFailed",
+__all__ = ["Actor", "Allocation", "AlreadyExists", "Array", "Busy", "Cancelled", "Client", "ConnectionFailed",
            "DeadlineExceeded", "Error", "Executor", "InternalError", "InvalidCall", "InvalidType", "JobCancelled",
-           "JobFailed", "JobOutOfMemory", "JobTimeout", "NotAllowed", "NotFound", "OutOfMemory", "Receipt", "RemoteError",
+           "JobFailed", "JobOutOfMemory", "JobTimeout", "NotAllowed", "NotFound", "OutOfMemory", "Receipt", "Ref", "RefLost", "RemoteError",
            "SchedulerRefused", "UnknownKernel", "__version__", "connect", "errors", "progress",
            "register_joblib", "up"]
 
 # Imported when first used: a script that only calls kernels does not pay for them.
-_LATER = {"Allocation": "allocation", "Executor": "executor", "SchedulerRefused": "allocation", "progress": "functions",
-          "register_joblib": "joblib_backend", "up": "allocation"}
+_LATER = {"Actor": "actors", "Allocation": "allocation", "Executor": "executor", "SchedulerRefused": "allocation", "progress": "functions",
+          "Ref": "refs", "register_joblib": "joblib_backend", "up": "allocation"}
 
 
 def __getattr__(name: str) -> Any:

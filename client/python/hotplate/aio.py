@@ -82,7 +82,26 @@ class Aio(AioKernels):
         Example:
             >>> await gpu.aio.call(simulate, seed=3)
         """
+        from .actors import ActorMethod
+
+        if isinstance(function, ActorMethod):  # whose calls have an order
+            return await asyncio.wrap_future(function(*args, **kwargs))
         return await self.run(function, *args, **kwargs)
+
+    async def actor(self, kind: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Makes an object in a worker of its own, as `Client.actor` does; `await gpu.aio.call(actor.method, x)` calls it.
+
+        Raises:
+            Exception: what the class raised.
+
+        Example:
+            >>> model = await gpu.aio.actor(Model, "weights.npy")
+            >>> await gpu.aio.call(model.predict, x)
+        """
+        from .actors import Actor, maker_of
+
+        maker, making = maker_of(self._client, kind)
+        return Actor(maker, await self.run(making, *args, **kwargs))
 
     async def array(self, data: Any, name: str = "", lease: Any = None, replace: bool = False, dtype: Any = None,
                     progress: Any = None) -> Array:
@@ -147,7 +166,7 @@ class Aio(AioKernels):
         def __getattr__(self, name):
             # The call itself asks the daemon whether it exists: this is the loop's thread.
             if name.startswith("_") or hasattr(type(self._client), name):
-                raise AttributeError(f"gpu.aio has run, array, telemetry and the daemon's kernels, but no {name}")
+                raise AttributeError(f"gpu.aio has run, call, actor, array, telemetry and the daemon's kernels, but no {name}")
             return AioKernel(self, name)
 
     def __dir__(self) -> list[str]:

@@ -15,6 +15,7 @@ from .receipt import Receipt
 
 if TYPE_CHECKING:
     from ._kernels import ClientKernels
+    from .actors import Actor
     from .aio import Aio
     from .arguments import JobId, Seconds, StrPath
     from .futures import CallFuture
@@ -189,7 +190,9 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             priority: -100 to 100.
             wants: "cupy", "jax" or "torch": arrays among the arguments arrive as that library's; default: NumPy's.
             copy: True: NumPy arrays arrive as private copies, which may be changed.
-            returns: "object": the result may be anything that can be pickled, and is unpickled here.
+            returns: "object": the result may be anything that can be pickled, and is unpickled here. "ref": the result stays
+                in the worker, whatever it is. Default: arrays and plain values come back, other objects stay; what stays is
+                a hotplate.Ref here.
             keep: True: arrays in the result stay on the daemon, as hotplate.Array.
             progress: True: a bar here, which hotplate.progress and tqdm move in the function; or a function of a fraction and
                 a phase, as of `run`.
@@ -213,6 +216,30 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         if function is None:
             return lambda one: Function(self, one, **options)
         return Function(self, function, **options)
+
+    def actor(self, kind: Any, /, *args: Any, **kwargs: Any) -> Actor:
+        """Makes an object of a class of your own in a worker of its own, and waits until it is there.
+
+        Args:
+            kind: the class. Options are told as of a function: gpu.actor(gpu.function(Model, device="gpu0"), …); time_limit,
+                priority, wants, copy, returns and keep are each method's.
+            args, kwargs: the class's own, all of them.
+
+        Returns:
+            A hotplate.Actor, whose methods return futures.
+
+        Raises:
+            Exception: what the class raised.
+            hotplate.Busy: 64 actors have a worker each.
+
+        Example:
+            >>> model = gpu.actor(Model, "weights.npy")
+            >>> model.predict(x).result()
+        """
+        from .actors import Actor, maker_of
+
+        maker, making = maker_of(self, kind)
+        return Actor(maker, making(*args, **kwargs))
 
     @property
     def aio(self) -> Aio:

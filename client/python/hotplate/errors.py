@@ -87,6 +87,17 @@ class UnknownKernel(NotFound):
     """
 
 
+class RefLost(NotFound):
+    """The worker that had the object of a hotplate.Ref, or an actor, has ended; the message says why.
+
+    Example:
+        >>> try:
+        ...     predict(model, x)
+        ... except hp.RefLost:
+        ...     model = train(data)
+    """
+
+
 class AlreadyExists(Error, ValueError):
     """An array of that name exists, or a request id was used for another call.
 
@@ -263,6 +274,8 @@ _OF_CODE = {
 
 def _kind(code: str, fields: Sequence[str], end: Optional[Mapping[str, Any]]) -> type[Error]:
     exhausted = code == "RESOURCE_EXHAUSTED"
+    if code == "NOT_FOUND" and "ref" in fields:  # told before the call's job began, or while it waited
+        return RefLost
     if end is not None:
         if end["state"] == "TIMEOUT":
             return JobTimeout

@@ -17,9 +17,10 @@ from .arguments import seconds, shown
 from .arrays import Array
 from .calls import Call
 from .connection import Connection
-from .errors import InvalidCall, InvalidType, NotFound
+from .errors import Error, InvalidCall, InvalidType, NotFound
 from .prints import Printer
 from .receipt import Receipt
+from .refs import Held, Ref
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -48,8 +49,8 @@ class Function:
 
     A worker is a process that keeps what it has imported, compiled and put on the GPU. Each call takes a lane of a device,
     as a kernel does. Arguments and results are pickled; NumPy arrays and the daemon's arrays among the arguments arrive as
-    NumPy arrays that cannot be written to. Arrays, numbers, texts, and tuples, lists, dicts and sets of them come back.
-    What it prints is printed here as it comes.
+    NumPy arrays that cannot be written to. Arrays, numbers, texts, and tuples, lists, dicts and sets of them come back; any
+    other object in a result stays in the worker and comes back as a hotplate.Ref. What it prints is printed here as it comes.
 
     Example:
         >>> @gpu.function
@@ -68,8 +69,9 @@ class Function:
             raise InvalidType(f"{shown(function)} is no function: gpu.function takes one, or is a decorator of one")
         if wants is not None and wants not in _LIBRARIES:
             raise InvalidCall(f"wants is {shown(wants)}; it can be 'cupy', 'jax' or 'torch', or None for NumPy's arrays")
-        if returns not in (None, "object"):
-            raise InvalidCall(f"returns is {shown(returns)}; it can be 'object', for anything that can be pickled, or None")
+        if returns not in (None, "object", "ref"):
+            raise InvalidCall(f"returns is {shown(returns)}; it can be 'object', for anything that can be pickled, 'ref', for "
+                              "what stays in the worker, or None")
         functools.update_wrapper(self, function, updated=())
         self._client = client
         self._function = function
@@ -82,6 +84,8 @@ class Function:
         self._keep = bool(keep)
         self._python = python
         self._progress = progress
+        self._alone = False  # in a worker of its own: of an actor
+        self._label = ""
         self._id: Optional[str] = None  # once it was sent
         # A worker of another interpreter may have no cloudpickle.
         self._with_cloudpickle = python is not None and python != sys.executable
@@ -130,16 +134,19 @@ class Function:
 
     def prepare(self, client: Connection, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Call:
         """The call of these arguments; sends the function if the daemon has not got it."""
-        arguments, arrays = _packed(self._name, client, self._said, inputs, keywords)
+        arguments, arrays = _packed(self._name, client, self._said, self._python, inputs, keywords)
         options = _core.Options()
         options.device = self._device
         options.priority = self._priority
         options.time_limit = self._time_limit
-        options.function = (self._sent(client), environment_of(client, self._python), self._keep)
+        options.label = self._label
+        in_worker = any(isinstance(one, Ref) for one in arrays)  # whose environment it is then
+        options.function = (self._sent(client), "" if in_worker else environment_of(client, self._python), self._keep,
+                            self._alone)
         values: dict[str, Any] = {"arguments": np.frombuffer(arguments, np.uint8)}
         held: dict[str, Any] = {}
         for index, array in enumerate(arrays):
-            values[f"a{index}"] = array._ref if isinstance(array, Array) else array
+            values[f"a{index}"] = array._ref if isinstance(array, (Array, Ref)) else array
             held[f"a{index}"] = array
         call = Call(client, self, values, options, held)  # type: ignore[arg-type]
         options.on_printed = Printer()
@@ -175,9 +182,12 @@ class Function:
                 array_id, dtype, shape = array
                 array = Array(client, array_id, dtype, shape, owned=True, receipt=Receipt.of_result(result))
             arrays.append(array)
+        refs: list[Ref] = []
+        while f"r{len(refs)}" in came:
+            refs.append(Ref(client, result.take(f"r{len(refs)}")[0], self._python or sys.executable, Receipt.of_result(result)))
         data = io.BytesIO(np.asarray(result.take("value")).tobytes())
         unpickler: Any = (pickle.Unpickler if self._said.get("returns") == "object" else _Plain)(data)
-        unpickler.persistent_load = lambda index: arrays[index]
+        unpickler.persistent_load = lambda place: refs[place[0]]._is(*place[1:]) if type(place) is tuple else arrays[place]
         return unpickler.load()
 
 
@@ -191,15 +201,18 @@ class _Plain(pickle.Unpickler):
         return kind
 
 
-def _packed(name: str, client: Connection, said: Mapping[str, Any], args: Sequence[Any],
+def _packed(name: str, client: Connection, said: Mapping[str, Any], python: Optional[str], args: Sequence[Any],
             kwargs: Mapping[str, Any]) -> tuple[bytes, list[Any]]:
-    """The pickled arguments, and the arrays that travel beside them."""
+    """The pickled arguments, and the arrays that travel beside them, with the Refs."""
     arrays: list[Any] = []
     places: dict[int, int] = {}
     seen: list[Any] = []  # so that no other object gets the id of one of them
 
     def persistent_id(value: Any) -> Optional[int]:
-        if isinstance(value, Array):
+        if isinstance(value, Held):
+            value = value._held
+            value._check_for(name, client, python)
+        elif isinstance(value, Array):
             if value._client is not client and not client.same_daemon(value._client):
                 raise InvalidType(f"{name}: {value!r} is on another daemon than this call's: its elements are A.numpy()")
         elif type(value) is not np.ndarray or value.dtype not in _DTYPES or value.ndim > _MOST_AXES:
@@ -208,11 +221,11 @@ def _packed(name: str, client: Connection, said: Mapping[str, Any], args: Sequen
             if len(arrays) == _MOST_ARRAYS:
                 if type(value) is np.ndarray:
                     return None
-                raise InvalidCall(f"{name}: there are more than {_MOST_ARRAYS} arrays among the arguments, and this one is the "
-                                  f"daemon's: {value!r}")
+                raise InvalidCall(f"{name}: there are more than {_MOST_ARRAYS} arrays and Refs among the arguments, and this one "
+                                  f"is the daemon's: {value!r}")
             places[id(value)] = len(arrays)
             seen.append(value)
-            arrays.append(value if isinstance(value, Array) else
+            arrays.append(value if isinstance(value, (Array, Ref)) else
                           np.asarray(value, value.dtype.newbyteorder("="), order="C"))
         return places[id(value)]
 
@@ -224,7 +237,7 @@ def _packed(name: str, client: Connection, said: Mapping[str, Any], args: Sequen
     try:
         pickler.dump((tuple(args), dict(kwargs)))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
-        if isinstance(error, InvalidType):
+        if isinstance(error, Error):
             raise
         # Functions of __main__, lambdas and the like.
         arrays.clear()
@@ -234,6 +247,8 @@ def _packed(name: str, client: Connection, said: Mapping[str, Any], args: Sequen
         cloud.persistent_id = persistent_id
         try:
             cloud.dump((tuple(args), dict(kwargs)))
+        except Error:
+            raise
         except Exception as worse:
             raise InvalidType(f"{name}: an argument cannot be pickled: {worse}") from None
     return stream.getvalue() + plain.getvalue(), arrays

@@ -155,12 +155,20 @@ class CallFuture(Future):  # type: ignore[type-arg]
         """Gives a call to the daemon. What is wrong with its arguments becomes its end, as all that it raises."""
         try:
             self._call = call = plan.prepare(self._client, inputs, keywords)
-            flight = self._client._core.run_async(call.kernel, call.inputs, call.options, None, self._ended)
+            if call.order is None:
+                self._fly()
+            else:
+                call.order.begin(self, call)
         except BaseException as error:
             self._ended(None, error)
             if not isinstance(error, Exception):
                 raise
+
+    def _fly(self) -> None:
+        call = self._call
+        if call is None:  # it was cancelled while it waited for others
             return
+        flight = self._client._core.run_async(call.kernel, call.inputs, call.options, None, self._ended)
         self._flight = flight
         if self._settled.locked():  # by another thread meanwhile: it is cancelled or over
             flight.cancel()

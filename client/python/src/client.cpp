@@ -26,10 +26,10 @@ using Kept = std::map<std::string, client::KeepOutput>;
 // Arrays that would stay with the session if nobody received this result.
 std::vector<std::string> LeftBy(const Kept& kept, const client::JobResult& result) {
   std::vector<std::string> ids = result.left;
-  for (const auto& [output, keep] : kept) {
-    const auto found = result.outputs.find(output);
-    if (found == result.outputs.end() || found->second.id.empty()) continue;
-    if (keep.array_name.empty() && !keep.lease) ids.push_back(found->second.id);
+  for (const auto& [output, array] : result.outputs) {
+    if (array.id.empty()) continue;
+    const auto keep = kept.find(output);  // none: of a function, which names its outputs itself
+    if (keep == kept.end() || (keep->second.array_name.empty() && !keep->second.lease)) ids.push_back(array.id);
   }
   return ids;
 }
@@ -46,7 +46,7 @@ absl::StatusOr<client::JobResult> RunJob(const PyClient& self, const std::string
   CheckOrDrop(signals, callbacks, [&] {
     if (result.ok()) self.Drop(LeftBy(job.keep, *result));
   });
-  if (result.ok() && !job.keep.empty()) self.Hold(*client, LeftBy(job.keep, *result));
+  if (result.ok() && (!job.keep.empty() || job.function)) self.Hold(*client, LeftBy(job.keep, *result));
   return result;
 }
 

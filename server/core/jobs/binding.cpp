@@ -71,9 +71,21 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
   }
   if (absl::Status status = BindOutputs(who, request, job, violations); !status.ok()) return status;
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
+  if (absl::Status status = PlaceWork(who, request, job); !status.ok()) return status;
   if (absl::Status status = PlanDevices(request, data, lost, job); !status.ok()) return status;
   job.spec = *std::move(spec);
   return job;
+}
+
+absl::Status Binder::PlaceWork(const Principal& who, JobRequest& request, BoundJob& job) {
+  if (request.work == nullptr) return absl::OkStatus();
+  std::vector<std::shared_ptr<const HostBuffer>> inputs;
+  for (const BoundInput& input : job.inputs) inputs.push_back(input.buffer);
+  absl::StatusOr<OutsideWork::Place> place = request.work->PlaceFor(who, inputs, request.device);
+  if (!place.ok()) return place.status();
+  request.device = std::move(place->device);
+  job.turn = place->turn;
+  return absl::OkStatus();
 }
 
 // Afterwards every input has its signature, and those from arrays their buffer.

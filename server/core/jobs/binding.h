@@ -38,6 +38,7 @@ struct BoundJob {
   std::vector<BoundInput> inputs;
   std::vector<BoundOutput> outputs;
   std::vector<DeviceNeed> needs;
+  std::uint64_t turn = 0;  // QueueEntry::turn
   // Why it can never run, where that is known: no device that it may run on is large enough.
   std::string refusal;
 };
@@ -67,6 +68,7 @@ class Binder {
                              std::vector<FieldViolation>& violations) const;
   absl::Status BindOutputs(const Principal& who, const JobRequest& request, BoundJob& job,
                            std::vector<FieldViolation>& violations) const;
+  static absl::Status PlaceWork(const Principal& who, JobRequest& request, BoundJob& job);
   absl::Status PlanDevices(const JobRequest& request, Data data, const std::vector<std::string>& lost,
                            BoundJob& job) const;
   std::string HowOnTheCpu() const;

@@ -66,6 +66,7 @@ std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, Bo
   job->priority = request.priority;
   job->kernel = std::move(job->bound.spec);
   job->needs = job->bound.needs;
+  job->turn = job->bound.turn;
   for (const DeviceNeed& need : job->needs) job->devices |= std::uint64_t{1} << need.device;
   for (const BoundOutput& output : job->bound.outputs) {
     if (output.keep) job->kept_bytes += output.bytes;

@@ -16,6 +16,7 @@
 #include "kernels/array/host_buffer.h"
 #include "kernels/devices/device.h"
 #include "server/core/run/run_result.h"
+#include "server/core/types.h"
 
 namespace hotplate::core {
 
@@ -26,13 +27,31 @@ struct OutsideInput {
 
 class OutsideWork {
  public:
-  virtual ~OutsideWork() = default;
-  // Memory for an output, which the daemon counts.
-  using Allocate = std::function<absl::StatusOr<std::shared_ptr<HostBuffer>>(std::size_t bytes)>;
+  // What it may ask of the daemon while it runs.
+  struct Daemon {
+    // Memory for an output, which the daemon counts.
+    std::function<absl::StatusOr<std::shared_ptr<HostBuffer>>(std::size_t bytes)> allocate;
+    // Takes a turn (schedule/turns.h) that nobody has (false: somebody has it), and gives it back.
+    std::function<bool(std::uint64_t turn)> claim_turn;
+    std::function<void(std::uint64_t turn)> leave_turn;
+  };
+  struct Place {
+    std::string device;      // as in JobRequest
+    std::uint64_t turn = 0;  // QueueEntry::turn
+  };
 
+  virtual ~OutsideWork() = default;
+
+  // Before the job is queued: where it has to run, or why it cannot. `inputs`: in the spec's order; null where one has
+  // yet to be read. `device`: the request's.
+  virtual absl::StatusOr<Place> PlaceFor(const Principal& /*who*/,
+                                         const std::vector<std::shared_ptr<const HostBuffer>>& /*inputs*/,
+                                         const std::string& device) {
+    return Place{device};
+  }
   // Once, on a lane's thread. Returns when the work is over, and soon after `control` asks for a cancel. `inputs`: in
   // the spec's order.
-  virtual RunResult Run(const DeviceInfo& device, const std::vector<OutsideInput>& inputs, const Allocate& allocate,
+  virtual RunResult Run(const DeviceInfo& device, const std::vector<OutsideInput>& inputs, const Daemon& daemon,
                         TaskControl& control) = 0;
   // Whether this output, of those that Run gave, stays as an array.
   virtual bool Keeps(const std::string& output) const = 0;

@@ -10,6 +10,7 @@
 #include "server/core/arrays/counted_memory.h"
 #include "server/core/named_status.h"
 #include "server/core/run/outside_work.h"
+#include "server/core/schedule/scheduler.h"
 
 namespace hotplate::core {
 namespace {
@@ -147,7 +148,7 @@ RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNe
   return result;
 }
 
-RunResult TaskRunner::RunOutside(Job& job) {
+RunResult TaskRunner::RunOutside(Job& job, Scheduler& scheduler) {
   RunResult result;
   result.error = Gather(job, result);
   if (result.error.ok()) result.error = BringToHost(job);
@@ -157,8 +158,11 @@ RunResult TaskRunner::RunOutside(Job& job) {
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       inputs.push_back({job.bound.call.inputs[i], inputs_[i]});
     }
-    result = job.work->Run(
-        device_, inputs, [this](std::size_t bytes) { return arrays_.AllocateArray(bytes); }, job.control);
+    result = job.work->Run(device_, inputs,
+                           {.allocate = [this](std::size_t bytes) { return arrays_.AllocateArray(bytes); },
+                            .claim_turn = [&scheduler](std::uint64_t turn) { return scheduler.ClaimTurn(turn); },
+                            .leave_turn = [&scheduler](std::uint64_t turn) { scheduler.LeaveTurn(turn); }},
+                           job.control);
     result.load = load;
     for (const JobOutputValue& output : result.outputs) {
       BoundOutput& bound = job.bound.outputs.emplace_back();

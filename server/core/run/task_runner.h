@@ -12,6 +12,8 @@
 
 namespace hotplate::core {
 
+class Scheduler;
+
 class TaskRunner {
  public:
   // All outlive the runner.
@@ -21,8 +23,8 @@ class TaskRunner {
   // On the lane's thread, which also runs the task by `run`. Does not change the job but for its control.
   RunResult Run(Job& job, const std::string& spec_hash, const DeviceNeed& need,
                 absl::FunctionRef<Report(const Task&)> run);
-  // The same for work that is no kernel's.
-  RunResult RunOutside(Job& job);
+  // The same for work that is no kernel's; it may ask for the scheduler's turns.
+  RunResult RunOutside(Job& job, Scheduler& scheduler);
 
  private:
   // CANCELLED where the job is to be cancelled while a file is read.

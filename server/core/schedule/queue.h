@@ -26,6 +26,7 @@ struct QueueEntry {
   std::uint64_t sequence = 0;  // rises with every entry: first come
   std::uint64_t share = 0;     // whom it is counted against
   std::uint64_t devices = 0;   // bit i: may run on device i; at least one
+  std::uint64_t turn = 0;      // schedule/turns.h; 0: none
 
   // For the scheduler, unchanged until the entry has run; the kernel for good.
   SharedSpec kernel;
@@ -37,8 +38,8 @@ struct QueueEntry {
     }
     return nullptr;
   }
-  // The scheduler's own: nowhere here, about to be queued, queued.
-  enum class Place : std::uint8_t { kOut, kAdmitted, kQueued };
+  // The scheduler's own: nowhere here, about to be queued, waiting for its turn, queued.
+  enum class Place : std::uint8_t { kOut, kAdmitted, kAside, kQueued };
   Place place = Place::kOut;
 
   // The queue's own.

@@ -43,10 +43,9 @@ void Scheduler::AddSeat(unsigned device, Seat& seat) {
 
 absl::Status Scheduler::Admit(QueueEntry& entry) {
   MutexLock lock(mutex_);
-  if (queue_.size() + admitted_ >= queue_.capacity()) {
-    return absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", queue_.size(),
-                                                     " jobs wait, the limit queue is ", queue_.capacity(),
-                                                     "; try again later"));
+  if (Waiting() + admitted_ >= queue_.capacity()) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "the queue is full: ", Waiting(), " jobs wait, the limit queue is ", queue_.capacity(), "; try again later"));
   }
   std::string lost;
   for (const std::unique_ptr<DeviceState>& device : devices_) {
@@ -63,11 +62,18 @@ absl::Status Scheduler::Admit(QueueEntry& entry) {
 void Scheduler::Withdraw(QueueEntry& entry) { Remove(entry); }
 
 bool Scheduler::Remove(QueueEntry& entry) {
+  Seat* called = nullptr;
   MutexLock lock(mutex_);
   if (entry.place == QueueEntry::Place::kOut) return false;
   if (entry.place == QueueEntry::Place::kAdmitted) --admitted_;
-  if (entry.place == QueueEntry::Place::kQueued) queue_.Remove(entry);
+  if (entry.place == QueueEntry::Place::kAside) turns_.Remove(entry);
+  if (entry.place == QueueEntry::Place::kQueued) {
+    queue_.Remove(entry);
+    called = CallLaneFor(PassOn(entry.turn));
+  }
   entry.place = QueueEntry::Place::kOut;
+  lock.Unlock();
+  if (called != nullptr) called->wake_.NotifyOne();
   return true;
 }
 
@@ -76,6 +82,10 @@ Scheduler::Begun Scheduler::Push(QueueEntry& entry, bool may_run_here) {
   MutexLock lock(mutex_);
   if (entry.place != QueueEntry::Place::kAdmitted) return {};  // removed meanwhile
   --admitted_;
+  if (!turns_.Enter(entry)) {
+    entry.place = QueueEntry::Place::kAside;
+    return {};
+  }
   queue_.Push(entry);
   entry.place = QueueEntry::Place::kQueued;
   if (may_run_here) {
@@ -85,6 +95,31 @@ Scheduler::Begun Scheduler::Push(QueueEntry& entry, bool may_run_here) {
   lock.Unlock();
   if (called != nullptr) called->wake_.NotifyOne();
   return {};
+}
+
+QueueEntry* Scheduler::PassOn(std::uint64_t turn) {
+  QueueEntry* const next = turns_.Leave(turn);
+  if (next == nullptr) return nullptr;
+  queue_.Push(*next);
+  next->place = QueueEntry::Place::kQueued;
+  return next;
+}
+
+Scheduler::Seat* Scheduler::CallLaneFor(const QueueEntry* entry) {
+  DeviceState* const device = entry == nullptr ? nullptr : LeastBusy(entry->devices);
+  return device == nullptr ? nullptr : CallLane(*device);
+}
+
+bool Scheduler::ClaimTurn(std::uint64_t turn) {
+  MutexLock lock(mutex_);
+  return turns_.Claim(turn);
+}
+
+void Scheduler::LeaveTurn(std::uint64_t turn) {
+  MutexLock lock(mutex_);
+  Seat* const called = CallLaneFor(PassOn(turn));
+  lock.Unlock();
+  if (called != nullptr) called->wake_.NotifyOne();
 }
 
 Scheduler::Seat* Scheduler::BorrowedFor(const QueueEntry& entry) {
@@ -165,6 +200,7 @@ bool Scheduler::Finished(Seat& seat, bool completed) {
   device.room.GiveBack(entry.NeedOf(device.index)->extra_bytes);
   device.busy += now - seat.since_;
   queue_.Finished(entry.share);
+  const QueueEntry* const next = PassOn(entry.turn);
   if (completed && !seat.borrowed_)
     device.warm[entry.kernel->number()] = true;  // only warm kernels run on borrowed seats
   const bool borrowed = std::exchange(seat.borrowed_, false);
@@ -176,6 +212,8 @@ bool Scheduler::Finished(Seat& seat, bool completed) {
   // slept through the run.
   if (queue_.size() > (borrowed ? 0 : 1) || (borrowed && (!device.lost.empty() || stopping_)))
     called = CallLane(device);
+  // One for this device is found as any other.
+  if (called == nullptr && next != nullptr && (next->devices >> device.index & 1) == 0) called = CallLaneFor(next);
   const bool shared = seat.shared_;
   lock.Unlock();
   if (called != nullptr) called->wake_.NotifyOne();
@@ -214,13 +252,19 @@ std::optional<std::vector<QueueEntry*>> Scheduler::Lose(unsigned index, const st
   for (const std::unique_ptr<DeviceState>& one : devices_) {
     if (one->lost.empty()) healthy |= std::uint64_t{1} << one->index;
   }
-  queue_.ForEach([&](QueueEntry& entry) {
+  const auto look = [&](QueueEntry& entry) {
     if ((entry.devices & healthy) == 0) stranded.push_back(&entry);
-  });
-  for (QueueEntry* const entry : stranded) {
-    queue_.Remove(*entry);
-    entry->place = QueueEntry::Place::kOut;
+  };
+  // Those aside first: as others leave the queue, they may come there.
+  turns_.ForEach(look);
+  for (QueueEntry* const entry : stranded) turns_.Remove(*entry);
+  const std::size_t aside = stranded.size();
+  queue_.ForEach(look);
+  for (std::size_t i = aside; i < stranded.size(); ++i) {
+    queue_.Remove(*stranded[i]);
+    if (Seat* const called = CallLaneFor(PassOn(stranded[i]->turn))) called->wake_.NotifyOne();
   }
+  for (QueueEntry* const entry : stranded) entry->place = QueueEntry::Place::kOut;
   while (!device.idle.empty()) CallAndWake(device);  // its sleeping lanes have nothing to wait for
   return stranded;
 }
@@ -270,130 +314,6 @@ void Scheduler::Stop() {
   for (const std::unique_ptr<DeviceState>& device : devices_) {
     while (!device->idle.empty()) CallAndWake(*device);
   }
-}
-
-nanoseconds Scheduler::BusyUntil(const DeviceState& device, SteadyTime now) const {
-  nanoseconds busy = device.busy;
-  for (const Seat* const seat : device.seats) {
-    if (seat->current_ != nullptr) busy += now - seat->since_;
-  }
-  return busy;
-}
-
-std::size_t Scheduler::waiting() const {
-  MutexLock lock(mutex_);
-  return queue_.size();
-}
-
-std::uint32_t Scheduler::running() const {
-  MutexLock lock(mutex_);
-  return running_;
-}
-
-std::uint64_t Scheduler::ran_borrowed() const {
-  MutexLock lock(mutex_);
-  return ran_borrowed_;
-}
-
-std::vector<DeviceStatus> Scheduler::devices() const {
-  std::vector<DeviceStatus> all;
-  MutexLock lock(mutex_);
-  const SteadyTime now = clock_.Now();
-  for (const std::unique_ptr<DeviceState>& device : devices_) {
-    DeviceStatus& one = all.emplace_back();
-    one.id = device->id;
-    one.running = device->running;
-    one.idle_lanes = static_cast<std::uint32_t>(device->idle.size());
-    one.lost = WhyLost(*device);
-    one.occupied = device->occupied;
-    if (device->running > 0) one.occupied += std::max(now - device->occupied_since, nanoseconds::zero());
-    if (device->busy_history.empty() || now <= device->busy_history.front().first) continue;
-    const auto& [since, busy_then] = device->busy_history.front();
-    const double lanes = static_cast<double>(std::max<std::size_t>(1, device->seats.size()));
-    const double busy = static_cast<double>((BusyUntil(*device, now) - busy_then).count());
-    one.busy_fraction = std::clamp(busy / static_cast<double>((now - since).count()) / lanes, 0.0, 1.0);
-  }
-  return all;
-}
-
-std::size_t Scheduler::Ahead(const QueueEntry& entry) const {
-  MutexLock lock(mutex_);
-  return entry.place == QueueEntry::Place::kQueued ? queue_.Ahead(entry) : 0;
-}
-
-std::vector<JobQueue::Position> Scheduler::Positions() const {
-  MutexLock lock(mutex_);
-  return queue_.Positions();
-}
-
-void Scheduler::ForEachRunning(absl::FunctionRef<void(QueueEntry&, SteadyTime since)> visit) const {
-  MutexLock lock(mutex_);
-  for (const std::unique_ptr<DeviceState>& device : devices_) {
-    for (const Seat* const seat : device->seats) {
-      if (seat->current_ != nullptr) visit(*seat->current_, seat->since_);
-    }
-  }
-}
-
-std::uint64_t Scheduler::HostBytesWanted() const {
-  std::uint64_t least = 0;
-  MutexLock lock(mutex_);
-  queue_.ForEach([&](const QueueEntry& entry) {
-    mutex_.AssertHeld();
-    for (const std::unique_ptr<DeviceState>& device : devices_) {
-      if (device->running > 0 || !device->host_memory) continue;
-      const DeviceNeed* const need = entry.NeedOf(device->index);
-      if (need == nullptr || device->room.Fits(need->extra_bytes)) continue;
-      const std::uint64_t wanted = need->extra_bytes - device->room.left();
-      least = least == 0 ? wanted : std::min(least, wanted);
-    }
-  });
-  return least;
-}
-
-std::vector<Outlook> Scheduler::OutlookFor(absl::Span<const DeviceNeed> needs, int priority, std::uint64_t abandoned,
-                                           const DescribeEntry& describe) const {
-  std::vector<Outlook> all;
-  std::vector<DeviceLine> lines(needs.size());  // who is before the entry on each device
-  std::uint64_t full = 0;                       // the devices that it has to wait for
-  {
-    // The queue may be long, so it is copied once for all devices, and thought about without the lock.
-    MutexLock lock(mutex_);
-    for (std::size_t i = 0; i < needs.size(); ++i) {
-      const DeviceState& device = *devices_[needs[i].device];
-      all.push_back(OutlookNow(device.room, needs[i], device.host_memory ? abandoned : 0));
-      all.back().device = device.id;
-      all.back().host_memory = device.host_memory;
-      if (all.back().when != Outlook::When::kLater) continue;
-      full |= std::uint64_t{1} << device.index;
-      lines[i].room = device.room;
-      for (const Seat* const seat : device.seats) {
-        if (seat->current_ == nullptr) continue;
-        lines[i].running.push_back({describe(*seat->current_),
-                                    OccupantOf(*seat->current_, device.index, device.host_memory),
-                                    seat->since_,
-                                    {}});
-      }
-    }
-    if (full != 0) {
-      queue_.ForEach([&](const QueueEntry& entry) {
-        mutex_.AssertHeld();
-        const std::uint64_t here = entry.priority >= priority ? entry.devices & full : 0;
-        for (std::size_t i = 0; here != 0 && i < needs.size(); ++i) {
-          const DeviceState& device = *devices_[needs[i].device];
-          if ((here >> device.index & 1) == 0) continue;
-          lines[i].waiting.push_back({describe(entry),
-                                      OccupantOf(entry, device.index, device.host_memory),
-                                      {},
-                                      {entry.priority, entry.sequence}});
-        }
-      });
-    }
-  }
-  for (std::size_t i = 0; i < needs.size(); ++i) {
-    if (all[i].when == Outlook::When::kLater) LookAhead(needs[i].extra_bytes, std::move(lines[i]), all[i]);
-  }
-  return all;
 }
 
 }  // namespace hotplate::core

@@ -1,7 +1,8 @@
 // Decides what runs next, and where. It knows what waits (the queue), how much memory each device has left (its room),
 // and which lanes have nothing to do; it runs nothing and knows no jobs, only entries with needs. The life of an entry:
 //   1. Admit keeps a place in the queue for it, or says why not; Withdraw gives the place back.
-//   2. Push queues it and calls an idle lane; or hands it to the caller with a lane's seat, if it may run at once.
+//   2. Push queues it and calls an idle lane; or hands it to the caller with a lane's seat, if it may run at once. One
+//      whose turn another has waits aside until that one is over.
 //   3. Take, which a lane's thread waits in, returns it when the device has room: it runs from now on.
 //   4. Finished gives its room back.
 // Remove takes an entry out before step 3, from wherever it is: exactly one of Take and Remove gets it.
@@ -24,6 +25,7 @@
 #include "server/core/schedule/forecast.h"
 #include "server/core/schedule/queue.h"
 #include "server/core/schedule/room.h"
+#include "server/core/schedule/turns.h"
 #include "server/core/types.h"
 
 namespace hotplate::core {
@@ -109,6 +111,10 @@ class Scheduler {
   // meanwhile.
   bool Finished(Seat& seat, bool completed);
 
+  // Work that runs takes a turn that nobody has (false: somebody has it), and gives it to the next.
+  bool ClaimTurn(std::uint64_t turn);
+  void LeaveTurn(std::uint64_t turn);
+
   // The device takes no more entries. Returns those that cannot run anywhere else: they have left the queue. Nothing if
   // it was lost before.
   std::optional<std::vector<QueueEntry*>> Lose(unsigned device, const std::string& why);
@@ -164,6 +170,10 @@ class Scheduler {
   Seat* CallLane(DeviceState& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CallAndWake(DeviceState& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   DeviceState* LeastBusy(std::uint64_t devices) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // of those with an idle lane
+  // Whoever has the turn is done: the next one is queued and returned.
+  QueueEntry* PassOn(std::uint64_t turn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Seat* CallLaneFor(const QueueEntry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // as CallLane; null: for nobody
+  std::size_t Waiting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return queue_.size() + turns_.waiting(); }
   nanoseconds BusyUntil(const DeviceState& device, SteadyTime now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const SchedulerOptions options_;
@@ -171,6 +181,7 @@ class Scheduler {
 
   mutable Mutex mutex_;
   JobQueue queue_ ABSL_GUARDED_BY(mutex_);
+  Turns turns_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<DeviceState>> devices_ ABSL_GUARDED_BY(mutex_);
   std::size_t admitted_ ABSL_GUARDED_BY(mutex_) = 0;  // entries that have a place in the queue and are not there yet
   std::uint32_t running_ ABSL_GUARDED_BY(mutex_) = 0;

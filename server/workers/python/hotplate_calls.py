@@ -23,11 +23,12 @@ import types
 INLINE = 32 << 10
 MOST_MESSAGE = 160 << 10
 MOST_ARRAYS = 63
+MOST_REFS = 256
 MOST_AXES = 8
 DTYPES = {1: "bool", 2: "int8", 3: "int16", 4: "int32", 5: "int64", 6: "uint8", 7: "uint16", 8: "uint32", 9: "uint64",
           10: "float16", 11: "bfloat16", 12: "float32", 13: "float64", 14: "complex64", 15: "complex128"}
 NUMBERS = {name: number for number, name in DTYPES.items()}
-RESULT, ERROR, PROGRESS = 1, 2, 3
+CALL, RESULT, ERROR, PROGRESS, INTERRUPTED, FORGET = 1, 1, 2, 3, 4, 5
 HEAD = struct.Struct("=IIIIQQ64s")
 MOST_KEPT = 64 << 20  # of a result's memory, beyond four times what is needed now
 # What a client rebuilds without asking any module.
@@ -72,6 +73,9 @@ class Calls:
         self.channel = channel
         self.pid = os.getpid()
         self.functions = {}
+        self.objects = {}  # those that stay, by their numbers
+        self.numbers = {}  # of them, by their ids
+        self.next_number = 1
         self.calling = False
         self.room = bytearray(MOST_MESSAGE)
         self.result = None  # a segment, and its memory
@@ -86,6 +90,9 @@ class Calls:
             message, segments = self.receive()
             if not message:
                 return
+            if int.from_bytes(message[:4], sys.byteorder) == FORGET:
+                self.forget(message)
+                continue
             before = self.use()
             reply = self.answer(message, segments)
             if os.getpid() != self.pid:
@@ -94,8 +101,33 @@ class Calls:
             self.send(reply, before)
 
     def interrupt(self, number, frame):
+        if os.getpid() == self.pid:
+            # So that the daemon knows that it will not hit the next call.
+            try:
+                self.channel.send(struct.pack("=II", INTERRUPTED, 0), socket.MSG_DONTWAIT)
+            except OSError:
+                pass
         if self.calling:
             raise KeyboardInterrupt
+
+    def forget(self, message):
+        count = int.from_bytes(message[4:8], sys.byteorder)
+        for number in struct.unpack_from(f"={count}Q", message, 8):
+            if number in self.objects:
+                del self.numbers[id(self.objects[number])]
+                del self.objects[number]  # whose end may print, or raise what nobody hears
+
+    def keep(self, objects):
+        """Their numbers and types."""
+        kept = []
+        for one in objects:
+            number = self.numbers.get(id(one))
+            if number is None:
+                number = self.numbers[id(one)] = self.next_number
+                self.objects[number] = one
+                self.next_number += 1
+            kept.append((number, type_name(one)))
+        return kept
 
     def receive(self):
         size, ancillary, _, _ = self.channel.recvmsg_into([self.room], socket.CMSG_SPACE(4 * (MOST_ARRAYS + 2)),
@@ -118,23 +150,27 @@ class Calls:
         return used.ru_utime, used.ru_stime, used.ru_maxrss * 1024
 
     def answer(self, message, segments):
-        """The reply's kind, arrays and text."""
+        """The reply's kind, arrays, text, and numbers and types of objects that stay."""
         try:
             function, inputs = self.read(message, segments)
             options, args, kwargs = Unpacker(inputs[0], inputs[1:]).load()
+            name = getattr(function, "__name__", "the function")
+            if "method" in options:
+                function, args, name = method_of(args[0], options["method"]), args[1:], options["method"]
             try:
                 self.calling = True
                 with told_bars(self.progress) if options.get("bars") else contextlib.nullcontext():
                     value = function(*args, **kwargs)
             finally:
                 self.calling = False
-            return (RESULT, *pack(value, options, getattr(function, "__name__", "the function")))
+            arrays, text, objects = pack(value, options, name)
+            return RESULT, arrays, text, self.keep(objects)
         except BaseException as error:  # SystemExit too: it ends the call alone
             self.calling = False
-            return ERROR, [], error_text(error)
+            return ERROR, [], error_text(error), []
 
     def read(self, message, segments):
-        """The function, and the inputs as read-only memory: the first as it is, the others as arrays."""
+        """The function, and the inputs: the first as read-only memory, the others as arrays, or objects that are here."""
         mapped = [map_segment(segment) for segment in segments]
         _, count, in_segment, _, code_bytes, code_at, name = HEAD.unpack_from(message)
         place = HEAD.size
@@ -142,13 +178,16 @@ class Calls:
         for _ in range(count):
             dtype, rank, begin, size = struct.unpack_from("=iIqQ", message, place)
             place += struct.calcsize("=iIqQ")
-            described.append((DTYPES[dtype], struct.unpack_from(f"={rank}q", message, place), begin, size))
+            described.append((DTYPES.get(dtype), struct.unpack_from(f"={rank}q", message, place), begin, size))
             place += 8 * rank
         data = mapped.pop(0) if in_segment else memoryview(message)[place:]
         if code_bytes:
             self.functions[name] = bytes(data[code_at:code_at + code_bytes])
         inputs = []
         for dtype, shape, begin, size in described:
+            if dtype is None:
+                inputs.append(Here(self.objects[begin]))
+                continue
             its = mapped.pop(0)[:size] if begin < 0 else data[begin:begin + size]
             inputs.append(array_of(its, dtype, shape) if inputs else its)
         function = self.functions[name]
@@ -157,7 +196,7 @@ class Calls:
         return function, inputs
 
     def send(self, reply, before):
-        kind, arrays, text = reply
+        kind, arrays, text, kept = reply
         used = self.use()
         use = struct.pack("=qqQ", int((used[0] - before[0]) * 1e9), int((used[1] - before[1]) * 1e9), used[2])
         if kind == ERROR:
@@ -170,6 +209,9 @@ class Calls:
             size += one.nbytes
         head = struct.pack("=II", RESULT, 1 + len(arrays)) + use + describe("uint8", (len(text),), 0, len(text))
         head += b"".join(describe(one.dtype.name, one.shape, place, one.nbytes) for one, place in zip(arrays, places))
+        head += struct.pack("=I", len(kept))
+        for number, name in kept:
+            head += struct.pack("=QI", number, len(name)) + name
         if size <= INLINE:
             data = bytearray(size)
             fill(memoryview(data), text, arrays, places)
@@ -226,6 +268,27 @@ def serve(number):
     calls.serve()
 
 
+class Here:
+    """An argument that was here before the call."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+def type_name(one):
+    kind = type(one)
+    name = kind.__qualname__.rpartition("<locals>.")[2]
+    return (name if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{name}").encode()[:200]
+
+
+def method_of(one, name):
+    found = getattr(one, name)
+    if not callable(found):
+        raise Refused(f"{name} of {type(one).__name__} is a {type(found).__name__} and no method: "
+                      f"gpu.function(getattr)(actor, {name!r}) fetches it")
+    return found
+
+
 def describe(dtype, shape, place, size):
     return struct.pack(f"=iIQQ{len(shape)}q", NUMBERS[dtype], len(shape), place, size, *shape)
 
@@ -277,7 +340,9 @@ def function_of(code):
 
 
 def converted(value, options):
-    """An array among the arguments, as the function wants it."""
+    """An array among the arguments, as the function wants it; an object as it is."""
+    if type(value) is Here:
+        return value.value
     wants = options.get("wants")
     if wants == "cupy":
         import cupy
@@ -326,12 +391,13 @@ def as_array(value):
 
 
 class Packer(pickle.Pickler):
-    """Pickles a result, and takes the arrays out of it."""
+    """Pickles a result, and takes the arrays out of it, and the objects that stay here."""
 
     def __init__(self, stream, name):
         super().__init__(stream, 5)
         self.name = name
         self.arrays = []
+        self.objects = []
         self.places = {}
         self.seen = []  # so that no other object gets the id of one of them
 
@@ -341,23 +407,34 @@ class Packer(pickle.Pickler):
             return None
         found = as_array(one)
         if found is None:
-            return None
+            return None if comes_back(one) else self.stays(one)
         place, wrong = take_out(self, one, found)
         if wrong is not None:
-            raise Refused(f"{self.name} returned {wrong}, which does not come back: returns=\"object\" takes anything")
+            raise Refused(f"{self.name} returned {wrong}, which does not come back: returns=\"object\" takes anything, and "
+                          "with returns=\"ref\" it stays in the worker")
         return place
 
-    def reducer_override(self, one):
-        if type(one) in PLAIN or any(one is kind for kind in PLAIN):
-            return NotImplemented
-        np = sys.modules.get("numpy")
-        if np is not None:
-            if isinstance(one, (np.generic, np.dtype)) and getattr(one, "dtype", one).name in NUMBERS:
-                return NotImplemented
-            if one is np.dtype or one is np.float64(0).__reduce__()[0]:  # which rebuild those
-                return NotImplemented
-        raise Refused(f"{self.name} returned a {type(one).__name__}: arrays, numbers, texts, and tuples, lists, dicts and sets "
-                      "of them come back; returns=\"object\" takes anything that can be pickled")
+    def stays(self, one):
+        place = self.places.get(id(one))
+        if place is None:
+            if len(self.objects) == MOST_REFS:
+                raise Refused(f"{self.name} returned more than {MOST_REFS} objects that stay in the worker: put them into one, "
+                              "and say returns=\"ref\"")
+            place = self.places[id(one)] = (len(self.objects), type_name(one).decode("utf-8", "replace"), os.getpid())
+            self.objects.append(one)
+        return place
+
+
+def comes_back(one):
+    """Whether a client rebuilds it, or it is part of what rebuilds it."""
+    if type(one) in PLAIN or any(one is kind for kind in PLAIN):
+        return True
+    np = sys.modules.get("numpy")
+    if np is None:
+        return False
+    if isinstance(one, (np.generic, np.dtype)):
+        return getattr(one, "dtype", one).name in NUMBERS
+    return one is np.dtype or one is np.float64(0).__reduce__()[0]
 
 
 def take_out(packer, one, found):
@@ -397,11 +474,20 @@ def packer_of_anything(stream):
 
 
 def pack(value, options, name):
-    """A result: the arrays in it, and all else pickled."""
+    """A result: the arrays in it, all else pickled, and the objects that stay."""
     stream = io.BytesIO()
-    packer = packer_of_anything(stream) if options.get("returns") == "object" else Packer(stream, name)
-    packer.dump(value)
-    return packer.arrays, stream.getvalue()
+    if options.get("returns") == "object":
+        packer = packer_of_anything(stream)
+        packer.dump(value)
+        return packer.arrays, stream.getvalue(), []
+    packer = Packer(stream, name)
+    if options.get("returns") == "ref":
+        pickler = pickle.Pickler(stream, 5)
+        pickler.persistent_id = lambda one: packer.stays(value) if one is value else None
+        pickler.dump(value)
+    else:
+        packer.dump(value)
+    return packer.arrays, stream.getvalue(), packer.objects
 
 
 def error_text(error):

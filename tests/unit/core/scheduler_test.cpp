@@ -214,5 +214,90 @@ TEST_F(SchedulerTest, ARunIsSharedIfAnotherOneWasThere) {
   EXPECT_FALSE(scheduler_.Finished(first, true));
 }
 
+class TurnsTest : public SchedulerTest {
+ protected:
+  TurnsTest() : SchedulerTest(8) {
+    for (Scheduler::Seat& seat : seats_) scheduler_.AddSeat(0, seat);
+  }
+  Entry MakeOf(std::uint64_t turn, unsigned device = 0) {
+    Entry entry = MakeEntry(device, kSize);
+    entry.turn = turn;
+    return entry;
+  }
+
+  Scheduler::Seat seats_[2];
+};
+
+TEST_F(TurnsTest, ThoseOfOneTurnGoOneAfterTheOtherAndHoldUpNobody) {
+  Entry first = MakeOf(7), second = MakeOf(7), third = MakeOf(7), other = MakeOf(8), plain = MakeEntry(0, kSize);
+  for (Entry* const entry : {&first, &second, &third, &other, &plain}) Queue(*entry);
+  EXPECT_EQ(scheduler_.waiting(), 5u);
+  EXPECT_EQ(scheduler_.Take(seats_[0]).entry, &first);
+  EXPECT_EQ(scheduler_.Take(seats_[1]).entry, &other) << "a lane is no use to the second while the first runs";
+  scheduler_.Finished(seats_[1], true);
+  EXPECT_EQ(scheduler_.Take(seats_[1]).entry, &plain);
+  EXPECT_EQ(scheduler_.Ahead(third), 1u);
+  EXPECT_EQ(scheduler_.Positions().size(), 2u);
+  scheduler_.Finished(seats_[0], true);
+  EXPECT_EQ(scheduler_.Take(seats_[0]).entry, &second);
+  scheduler_.Finished(seats_[0], true);
+  EXPECT_EQ(scheduler_.Take(seats_[0]).entry, &third);
+  scheduler_.Finished(seats_[0], true);
+  EXPECT_EQ(scheduler_.waiting(), 0u);
+}
+
+TEST_F(TurnsTest, WhoeverLeavesGivesItsTurnToTheNext) {
+  Entry first = MakeOf(7), second = MakeOf(7), third = MakeOf(7);
+  for (Entry* const entry : {&first, &second, &third}) Queue(*entry);
+  EXPECT_TRUE(scheduler_.Remove(second));  // it waits aside
+  EXPECT_TRUE(scheduler_.Remove(first));   // it is in the queue
+  EXPECT_EQ(scheduler_.Take(seats_[0]).entry, &third);
+  EXPECT_FALSE(scheduler_.Remove(third));
+  EXPECT_EQ(scheduler_.waiting(), 0u);
+}
+
+TEST_F(TurnsTest, WorkThatRunsMayClaimATurnThatNobodyHas) {
+  Entry first = MakeOf(7), second = MakeOf(7);
+  EXPECT_TRUE(scheduler_.ClaimTurn(7));
+  EXPECT_FALSE(scheduler_.ClaimTurn(7));
+  EXPECT_TRUE(scheduler_.ClaimTurn(8));
+  Queue(first);
+  Queue(second);
+  Scheduler::Begun begun;
+  std::thread lane([&] { begun = scheduler_.Take(seats_[0]); });
+  ASSERT_TRUE(Eventually([&] { return scheduler_.devices()[0].idle_lanes == 1; }));
+  scheduler_.LeaveTurn(7);  // which wakes the lane
+  lane.join();
+  EXPECT_EQ(begun.entry, &first);
+  EXPECT_FALSE(scheduler_.ClaimTurn(7)) << "the first one has it";
+  scheduler_.Finished(seats_[0], true);
+  EXPECT_FALSE(scheduler_.ClaimTurn(7)) << "the second one has it, in the queue";
+  EXPECT_EQ(scheduler_.Take(seats_[0]).entry, &second);
+  scheduler_.Finished(seats_[0], true);
+  EXPECT_TRUE(scheduler_.ClaimTurn(7));
+}
+
+TEST_F(TurnsTest, TheQueueIsAsLongAsItIsForAll) {
+  std::vector<std::unique_ptr<Entry>> entries;
+  for (int i = 0; i < 8; ++i) {
+    entries.push_back(std::make_unique<Entry>(MakeOf(7)));
+    Queue(*entries.back());
+  }
+  Entry ninth = MakeOf(7);
+  EXPECT_THAT(std::string(scheduler_.Admit(ninth).message()), HasSubstr("8 jobs wait"));
+}
+
+TEST_F(TurnsTest, ALostDeviceStrandsThoseThatWaitAside) {
+  Entry first = MakeOf(7), second = MakeOf(7), elsewhere = MakeOf(8, 1);
+  for (Entry* const entry : {&first, &second, &elsewhere}) Queue(*entry);
+  const auto stranded = scheduler_.Lose(0, "unplugged");
+  ASSERT_TRUE(stranded.has_value());
+  EXPECT_THAT(*stranded, ::testing::UnorderedElementsAre(&first, &second));
+  EXPECT_FALSE(scheduler_.Remove(first));
+  EXPECT_FALSE(scheduler_.Remove(second));
+  EXPECT_EQ(scheduler_.waiting(), 1u);
+  EXPECT_TRUE(scheduler_.ClaimTurn(7)) << "nobody has it any more";
+}
+
 }  // namespace
 }  // namespace hotplate::core::testing

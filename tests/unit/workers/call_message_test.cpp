@@ -31,7 +31,13 @@ struct Described {
   std::uint64_t begin = 0, bytes = 0;
 };
 
-std::string ResultOf(const std::vector<Described>& arrays, const std::string& data = "") {
+void PutText(std::string& text, const std::string& one) {
+  Put(text, static_cast<std::uint32_t>(one.size()));
+  text += one;
+}
+
+std::string ResultOf(const std::vector<Described>& arrays, const std::string& data = "",
+                     const std::vector<CallRef>& refs = {}) {
   std::string text;
   Put(text, std::uint32_t{1});
   Put(text, static_cast<std::uint32_t>(arrays.size()));
@@ -44,6 +50,11 @@ std::string ResultOf(const std::vector<Described>& arrays, const std::string& da
     Put(text, one.begin);
     Put(text, one.bytes);
     for (const std::int64_t size : one.shape) Put(text, size);
+  }
+  Put(text, static_cast<std::uint32_t>(refs.size()));
+  for (const CallRef& ref : refs) {
+    Put(text, ref.number);
+    PutText(text, ref.type);
   }
   return text + data;
 }
@@ -73,12 +84,22 @@ TEST(CallReply, IsAResultWithItsUse) {
 }
 
 TEST(CallReply, CutAnywhereIsRefused) {
-  const std::string whole =
-      ResultOf({{.shape = {2}, .bytes = 16}, {.dtype = 6, .shape = {}, .begin = 16, .bytes = 1}}, std::string(17, 'x'));
+  const std::string whole = ResultOf({{.shape = {2}, .bytes = 16}, {.dtype = 6, .shape = {}, .begin = 16, .bytes = 1}},
+                                     std::string(17, 'x'), {{7, "Model"}, {8, ""}});
   ASSERT_TRUE(CallReply::Of(whole, Descriptor()).ok());
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_FALSE(CallReply::Of(whole.substr(0, size), Descriptor()).ok()) << size;
   }
+}
+
+TEST(CallReply, NamesWhatStaysInItsWorker) {
+  const absl::StatusOr<CallReply> reply = CallReply::Of(ResultOf({}, "", {{7, "Model"}, {9, "\xff"}}), Descriptor());
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  ASSERT_EQ(reply->refs.size(), 2u);
+  EXPECT_EQ(reply->refs[0].number, 7u);
+  EXPECT_EQ(reply->refs[0].type, "Model");
+  EXPECT_EQ(reply->refs[1].type, "\\xff");
+  EXPECT_THAT(WhyWrong(ResultOf({}, "", std::vector<CallRef>(257))), HasSubstr("has 257 objects"));
 }
 
 TEST(CallReply, WrongArraysAreRefused) {
@@ -152,6 +173,35 @@ TEST(CallMessage, SmallArraysAreInIt) {
   EXPECT_TRUE(message->segments.empty());
   EXPECT_THAT(message->text, HasSubstr("code"));
   EXPECT_LT(message->text.size(), kMostMessage);
+}
+
+TEST(CallMessage, AnObjectIsNamedByItsNumber) {
+  SegmentCache cache;
+  CallArray object = ArrayOf(BufferOf(std::vector<double>(100'000), 7));
+  object.object = 0x0102030405060708;
+  const absl::StatusOr<CallMessage> message =
+      MessageOfCall(std::string(kFunctionId, 'f'), "", {ArrayOf(BufferOf({1.0}, 0)), object}, cache);
+  ASSERT_TRUE(message.ok()) << message.status();
+  EXPECT_TRUE(message->segments.empty());
+  std::string described;
+  Put(described, std::int32_t{0});
+  Put(described, std::uint32_t{0});
+  Put(described, *object.object);
+  Put(described, std::uint64_t{0});
+  EXPECT_THAT(message->text, HasSubstr(described));
+}
+
+TEST(CallMessage, WhatIsToBeForgottenComesInPieces) {
+  std::vector<std::uint64_t> numbers(5001);
+  std::iota(numbers.begin(), numbers.end(), 1);
+  std::size_t bytes = 0;
+  for (int pieces = 1; !numbers.empty(); ++pieces) {
+    const std::string text = TakeForgetMessage(numbers);
+    EXPECT_LT(text.size(), kMostInline);
+    bytes += text.size() - 8;
+    EXPECT_LE(pieces, 3);
+  }
+  EXPECT_EQ(bytes, 5001 * 8u);
 }
 
 TEST(CallMessage, AnArrayThatStaysIsCopiedOnceAndGoesWithIt) {

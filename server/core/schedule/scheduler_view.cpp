@@ -1,0 +1,141 @@
+// What the scheduler tells of itself; nothing here changes it.
+#include <algorithm>
+#include <utility>
+
+#include "server/core/schedule/scheduler.h"
+
+namespace hotplate::core {
+
+nanoseconds Scheduler::BusyUntil(const DeviceState& device, SteadyTime now) const {
+  nanoseconds busy = device.busy;
+  for (const Seat* const seat : device.seats) {
+    if (seat->current_ != nullptr) busy += now - seat->since_;
+  }
+  return busy;
+}
+
+std::size_t Scheduler::waiting() const {
+  MutexLock lock(mutex_);
+  return Waiting();
+}
+
+std::uint32_t Scheduler::running() const {
+  MutexLock lock(mutex_);
+  return running_;
+}
+
+std::uint64_t Scheduler::ran_borrowed() const {
+  MutexLock lock(mutex_);
+  return ran_borrowed_;
+}
+
+std::vector<DeviceStatus> Scheduler::devices() const {
+  std::vector<DeviceStatus> all;
+  MutexLock lock(mutex_);
+  const SteadyTime now = clock_.Now();
+  for (const std::unique_ptr<DeviceState>& device : devices_) {
+    DeviceStatus& one = all.emplace_back();
+    one.id = device->id;
+    one.running = device->running;
+    one.idle_lanes = static_cast<std::uint32_t>(device->idle.size());
+    one.lost = WhyLost(*device);
+    one.occupied = device->occupied;
+    if (device->running > 0) one.occupied += std::max(now - device->occupied_since, nanoseconds::zero());
+    if (device->busy_history.empty() || now <= device->busy_history.front().first) continue;
+    const auto& [since, busy_then] = device->busy_history.front();
+    const double lanes = static_cast<double>(std::max<std::size_t>(1, device->seats.size()));
+    const double busy = static_cast<double>((BusyUntil(*device, now) - busy_then).count());
+    one.busy_fraction = std::clamp(busy / static_cast<double>((now - since).count()) / lanes, 0.0, 1.0);
+  }
+  return all;
+}
+
+std::size_t Scheduler::Ahead(const QueueEntry& entry) const {
+  MutexLock lock(mutex_);
+  if (entry.place != QueueEntry::Place::kQueued && entry.place != QueueEntry::Place::kAside) return 0;
+  const JobQueue::Position own{entry.priority, entry.sequence};
+  std::size_t ahead = queue_.Ahead(entry);
+  turns_.ForEach([&](const QueueEntry& other) {
+    ahead += JobQueue::Position{other.priority, other.sequence} < own ? 1 : 0;
+  });
+  return ahead;
+}
+
+std::vector<JobQueue::Position> Scheduler::Positions() const {
+  MutexLock lock(mutex_);
+  std::vector<JobQueue::Position> positions = queue_.Positions();
+  turns_.ForEach([&](const QueueEntry& entry) { positions.push_back({entry.priority, entry.sequence}); });
+  return positions;
+}
+
+void Scheduler::ForEachRunning(absl::FunctionRef<void(QueueEntry&, SteadyTime since)> visit) const {
+  MutexLock lock(mutex_);
+  for (const std::unique_ptr<DeviceState>& device : devices_) {
+    for (const Seat* const seat : device->seats) {
+      if (seat->current_ != nullptr) visit(*seat->current_, seat->since_);
+    }
+  }
+}
+
+std::uint64_t Scheduler::HostBytesWanted() const {
+  std::uint64_t least = 0;
+  MutexLock lock(mutex_);
+  queue_.ForEach([&](const QueueEntry& entry) {
+    mutex_.AssertHeld();
+    for (const std::unique_ptr<DeviceState>& device : devices_) {
+      if (device->running > 0 || !device->host_memory) continue;
+      const DeviceNeed* const need = entry.NeedOf(device->index);
+      if (need == nullptr || device->room.Fits(need->extra_bytes)) continue;
+      const std::uint64_t wanted = need->extra_bytes - device->room.left();
+      least = least == 0 ? wanted : std::min(least, wanted);
+    }
+  });
+  return least;
+}
+
+std::vector<Outlook> Scheduler::OutlookFor(absl::Span<const DeviceNeed> needs, int priority, std::uint64_t abandoned,
+                                           const DescribeEntry& describe) const {
+  std::vector<Outlook> all;
+  std::vector<DeviceLine> lines(needs.size());  // who is before the entry on each device
+  std::uint64_t full = 0;                       // the devices that it has to wait for
+  {
+    // The queue may be long, so it is copied once for all devices, and thought about without the lock.
+    MutexLock lock(mutex_);
+    for (std::size_t i = 0; i < needs.size(); ++i) {
+      const DeviceState& device = *devices_[needs[i].device];
+      all.push_back(OutlookNow(device.room, needs[i], device.host_memory ? abandoned : 0));
+      all.back().device = device.id;
+      all.back().host_memory = device.host_memory;
+      if (all.back().when != Outlook::When::kLater) continue;
+      full |= std::uint64_t{1} << device.index;
+      lines[i].room = device.room;
+      for (const Seat* const seat : device.seats) {
+        if (seat->current_ == nullptr) continue;
+        lines[i].running.push_back({describe(*seat->current_),
+                                    OccupantOf(*seat->current_, device.index, device.host_memory),
+                                    seat->since_,
+                                    {}});
+      }
+    }
+    if (full != 0) {
+      queue_.ForEach([&](const QueueEntry& entry) {
+        mutex_.AssertHeld();
+        const std::uint64_t here = entry.priority >= priority ? entry.devices & full : 0;
+        for (std::size_t i = 0; here != 0 && i < needs.size(); ++i) {
+          const DeviceState& device = *devices_[needs[i].device];
+          if ((here >> device.index & 1) == 0) continue;
+          lines[i].waiting.push_back({describe(entry),
+                                      OccupantOf(entry, device.index, device.host_memory),
+                                      {},
+                                      {entry.priority, entry.sequence}});
+        }
+      });
+    }
+  }
+  for (std::size_t i = 0; i < needs.size(); ++i) {
+    if (all[i].when == Outlook::When::kLater) LookAhead(needs[i].extra_bytes, std::move(lines[i]), all[i]);
+  }
+  return all;
+}
+
+}  // namespace hotplate::core
