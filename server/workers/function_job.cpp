@@ -53,6 +53,8 @@ core::RunResult FunctionJob::Run(const DeviceInfo& device, const std::vector<cor
   const std::string key = absl::StrCat(call_.environment->id, " ", device.id);
   std::unique_ptr<CallWorker> worker = pool_.Take(key);
   use.warm = worker != nullptr;
+  const Program& python_of_it = call_.environment->python;
+  use.python_environment = python_of_it.named_environment.empty() ? python_of_it.file : python_of_it.named_environment;
   absl::Status error;
   if (worker == nullptr) {
     Program python = call_.environment->python;

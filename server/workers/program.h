@@ -18,8 +18,9 @@ struct Program {
   std::string folder;                    // to begin in
   std::uint64_t memory_bytes = 0;        // all its processes together, beyond which they are killed; 0: no limit
   mode_t umask = 077;
-  bool strays_end = false;     // what its processes abandon is killed at once, not at its own end
-  int threads_beside_gpu = 1;  // of the processor, where it gets a lane of a GPU
+  bool strays_end = false;             // what its processes abandon is killed at once, not at its own end
+  int threads_beside_gpu = 1;          // of the processor, where it gets a lane of a GPU
+  std::string named_environment = {};  // its Python environment; empty: none of a name
 };
 
 // A program as bytes, for another process of the same hotplated: each string with its length before it.
