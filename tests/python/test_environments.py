@@ -307,6 +307,13 @@ def test_a_file_that_was_edited_is_noticed(tmp_path, monkeypatch):
         source_of(edited.f)
 
 
+def test_byte_code_of_another_version_is_never_loaded(calls):
+    """The interpreter may have been replaced since the client was told its version."""
+    packed = pickle.dumps({"python": OTHER, "name": "f", "path": [], "cloudpickle": {}, "pickle": b"no pickle"})
+    with pytest.raises(calls.Refused, match=r"f comes from Python 3\.99, and the worker is Python 3\."):
+        calls.function_of(packed)
+
+
 def test_syntax_that_the_worker_does_not_know_is_told(calls):
     source = source_of(where)
     source["texts"]["where"] = "def where():\n    this is no python\n"
