@@ -10,6 +10,7 @@
 
 #include "kernels/array/quoted.h"
 #include "kernels/base/quantity.h"
+#include "kernels/base/run_program.h"
 #include "kernels/base/status.h"
 #include "kernels/devices/device.h"
 #include "server/devices.h"
@@ -44,6 +45,7 @@ absl::Status Assembly::Start() {
   if (supervisor_ != nullptr && geteuid() == 0) {
     log_->warn("this daemon runs programs of its clients with the rights of root; --user-code none forbids it");
   }
+  if (absl::Status status = OpenEnvironments(); !status.ok()) return status;
   OpenPythons();
   if (const std::string job = AllocationElsewhere(surroundings_); !job.empty()) {
     log_->warn("this is a shell of job {}, but none of its nodes: a daemon by hand; srun or jsrun starts it there",
@@ -166,6 +168,8 @@ ServiceContext::Parts Assembly::Parts() const {
   if (std::optional<v1::DaemonLife> before = job_ids_->Before()) *parts.info.mutable_before() = *std::move(before);
   parts.bounds.output_mode = 0666 & ~surroundings_.umask;
   parts.programs = {.supervisor = supervisor_,
+                    .environments = environments_.get(),
+                    .jit_caches = OpenJitCaches(),
                     .pythons = pythons_.get(),
                     .functions = &functions_,
                     .workers = &workers_,
@@ -175,6 +179,32 @@ ServiceContext::Parts Assembly::Parts() const {
   parts.room_to_save = [this] { return saver_->room(); };
   parts.whose_job = [this](const std::string& id) { return job_ids_->WhoseJob(id); };
   return parts;
+}
+
+// What is wrong with --python or --module is said now, not at the first script after an hour in the queue.
+absl::Status Assembly::OpenEnvironments() {
+  if (supervisor_ == nullptr) return absl::OkStatus();
+  environments_ = std::make_unique<NamedEnvironments>(*supervisor_, config_.directory, OwnVariables(), NodeName());
+  if (config_.python.empty() && config_.modules.empty()) return absl::OkStatus();
+  const absl::Status status = environments_->SetOwn(config_.python, config_.modules);
+  if (!status.ok()) {
+    return absl::Status(status.code(), ToAbsl("the environment of --python and --module cannot be had: " +
+                                              std::string(status.message())));
+  }
+  const v1::PythonEnvironment own = environments_->List().front();
+  log_->info("scripts and functions that name no environment: {}, Python {}", own.python(), own.python_version());
+  for (const std::string& note : own.notes()) log_->warn("{}: {}", own.python(), note);
+  return absl::OkStatus();
+}
+
+JitCaches Assembly::OpenJitCaches() const {
+  if (supervisor_ == nullptr) return {};
+  if (const absl::Status made = JitCaches::MakeFolder(config_.jit_cache); !made.ok()) {
+    log_->warn("packages keep what they compile where they do by default: {} (--jit-cache names another place)",
+               std::string(made.message()));
+    return {};
+  }
+  return JitCaches(config_.jit_cache, OwnVariables());
 }
 
 void Assembly::OpenPythons() {
@@ -190,6 +220,9 @@ void Assembly::OpenPythons() {
 
 absl::Status Assembly::Listen() {
   context_ = std::make_unique<ServiceContext>(Parts());
+  if (const std::string& caches = context_->programs().jit_caches.folder(); !caches.empty()) {
+    context_->PostForEnvironments(0, [caches] { JitCaches::CutDown(caches); }).IgnoreError();
+  }
   ListenOptions options;
   options.address = config_.listen;
   if (config_.unix_socket.empty() && !config_.interface.empty()) {

@@ -13,6 +13,7 @@
 #include "server/core/run/telemetry.h"
 #include "server/description.h"
 #include "server/endpoint.h"
+#include "server/environments/named_environments.h"
 #include "server/log.h"
 #include "server/net/listening_socket.h"
 #include "server/saved/job_ids.h"
@@ -63,7 +64,9 @@ class Assembly {
  private:
   absl::Status OpenJobIds();
   absl::Status OpenDevices();
+  absl::Status OpenEnvironments();
   void OpenPythons();
+  JitCaches OpenJitCaches() const;
   absl::Status Listen();
   absl::Status ListenWithin(const PortRange& ports, ListenOptions options);
   absl::Status Publish(const std::string& listen, std::uint16_t port);
@@ -78,6 +81,7 @@ class Assembly {
   const Surroundings& surroundings_;
   Supervisor* const supervisor_;
   // They outlive the engine, whose jobs use them.
+  std::unique_ptr<NamedEnvironments> environments_;
   std::unique_ptr<WarmPythons> pythons_;
   mutable FunctionTable functions_;
   mutable SegmentCache segments_;

@@ -27,8 +27,9 @@ namespace hotplate::server {
 namespace {
 
 constexpr char kFooter[] =
-    "Each flag is also a variable (--max-streams: HOTPLATE_MAX_STREAMS; --directory: HOTPLATE_DIR) and a key of the\n"
-    "configuration file (max_streams = 256). Flags win over variables, variables over the file.\n"
+    "Each flag is also a variable (--max-streams: HOTPLATE_MAX_STREAMS; --directory: HOTPLATE_DIR; --python:\n"
+    "HOTPLATE_DAEMON_PYTHON; --module: HOTPLATE_DAEMON_MODULE) and a key of the configuration file (max_streams = "
+    "256). Flags win over variables, variables over the file.\n"
     "Sizes: 64MiB, 2GB. Durations: 500ms, 20s, 15m, 2h.\n\n"
     "Example:\n"
     "  hotplated --name mine --lanes 4 --idle-timeout 30m --log-level debug\n";
@@ -104,7 +105,7 @@ void ReadEnvironment(const Surroundings& surroundings, std::vector<Given>& given
 absl::Status ApplyAll(const std::vector<Given>& given, Config& config) {
   std::set<const Setting*> seen;
   for (const Given& one : given) {
-    if (one.setting->repeatable && seen.insert(one.setting).second) config.path_roots.clear();
+    if (one.setting->repeatable && seen.insert(one.setting).second) one.setting->clear(config);
     if (const std::optional<std::string> wanted = one.setting->apply(config, one.value)) {
       return Invalid(one.source + " is \"" + one.value + "\"; it must be " + *wanted);
     }
@@ -123,16 +124,17 @@ std::string DefaultListen(const Config& config, const Allocation& allocation) {
   return allocation.empty() ? "127.0.0.1" : "0.0.0.0";
 }
 
-// On the site's scratch, where SCRATCH names a folder that is there and not the node's own, gone with the job; else in
-// the user's home.
-std::string DefaultScratch(const Config& config, const Surroundings& surroundings, const Allocation& allocation) {
+// Where SCRATCH names a folder that is there and not the node's own, gone with the job; else empty.
+std::string SiteScratch(const Surroundings& surroundings, const Allocation& allocation) {
   const std::string scratch = surroundings.environment("SCRATCH").value_or("");
   const bool of_the_job =
       !allocation.empty() && (scratch.find(allocation.job_id) != std::string::npos || IsOfOneMachine(scratch));
-  if (scratch.starts_with('/') && access(scratch.c_str(), W_OK | X_OK) == 0 && !of_the_job) {
-    return (std::filesystem::path(scratch) / "hotplate/saved").lexically_normal().string();
-  }
-  return config.directory + "/saved";
+  return scratch.starts_with('/') && access(scratch.c_str(), W_OK | X_OK) == 0 && !of_the_job ? scratch : "";
+}
+
+// A folder of ours on the site's scratch, else `otherwise`.
+std::string OnScratch(const std::string& scratch, const char* folder, const std::string& otherwise) {
+  return scratch.empty() ? otherwise : (std::filesystem::path(scratch) / folder).lexically_normal().string();
 }
 
 // A stronger source's choice of one of the two replaces a weaker one's of the other.
@@ -151,10 +153,16 @@ absl::Status Complete(const Surroundings& surroundings, Config& config) {
   if (config.name.empty()) config.name = DefaultName(allocation);
   if (config.listen.empty()) config.listen = DefaultListen(config, allocation);
   if (config.directory.empty()) config.directory = surroundings.home + "/.hotplate";
-  for (std::string* path : {&config.directory, &config.log_file, &config.unix_socket, &config.scratch}) {
+  for (std::string* path :
+       {&config.directory, &config.log_file, &config.unix_socket, &config.scratch, &config.jit_cache}) {
     *path = Absolute(*path, surroundings);
   }
-  if (config.scratch.empty()) config.scratch = DefaultScratch(config, surroundings, allocation);
+  if (config.python.find('/') != std::string::npos) config.python = Absolute(config.python, surroundings);
+  const std::string scratch = SiteScratch(surroundings, allocation);
+  if (config.scratch.empty()) config.scratch = OnScratch(scratch, "hotplate/saved", config.directory + "/saved");
+  if (config.jit_cache.empty()) {
+    config.jit_cache = OnScratch(scratch, "hotplate/jit", "/tmp/hotplate-" + std::to_string(geteuid()) + "/jit");
+  }
   if (config.path_roots.empty()) config.path_roots = {surroundings.home, surroundings.current_folder};
   for (std::string& root : config.path_roots) root = Absolute(root, surroundings);
 
@@ -163,6 +171,12 @@ absl::Status Complete(const Surroundings& surroundings, Config& config) {
         "insecure with " + (config.listen.empty() ? "interface \"" + config.interface : "listen \"" + config.listen) +
         "\": without TLS a daemon listens on a unix socket only, since every user of the node can connect to "
         "TCP; add --unix-socket PATH or leave --insecure out");
+  }
+  if (config.user_code == UserCode::kNone && !(config.python.empty() && config.modules.empty())) {
+    return Invalid(config.python.empty() ? "module \"" + config.modules.front() +
+                                               "\" with user-code \"none\" contradict each other; drop one of the two"
+                                         : "python \"" + config.python +
+                                               "\" with user-code \"none\" contradict each other; drop one of the two");
   }
   if (config.require_cuda && config.device == DeviceChoice::kCpu) {
     return Invalid("require-cuda with device \"cpu\" contradict each other; drop one of the two");

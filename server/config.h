@@ -47,7 +47,10 @@ struct Config {
   int threads = 0;  // of all CPU lanes together; 0: the limit by affinity and cgroup
 
   UserCode user_code = UserCode::kAll;
-  std::uint64_t program_bytes = 0;  // memory of the processes of one program; 0: as much as jobs may use
+  std::string python;                // the interpreter of the daemon's own environment; empty: it has none, or python3
+  std::vector<std::string> modules;  // that are loaded for it
+  std::string jit_cache;             // where packages of programs keep what they have compiled
+  std::uint64_t program_bytes = 0;   // memory of the processes of one program; 0: as much as jobs may use
 
   std::uint64_t array_bytes = 0;      // all arrays together; 0: three quarters of the memory that jobs may use
   std::uint64_t max_array_bytes = 0;  // one array; 0: array_bytes

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <limits>
 
+#include "kernels/base/module_name.h"
 #include "kernels/base/quantity.h"
 
 namespace hotplate::server {
@@ -286,7 +287,23 @@ Setting PathRoots() {
       },
       nullptr);
   row.repeatable = true;
+  row.clear = [](Config& config) { config.path_roots.clear(); };
   row.show = [](const Config& config) { return config.path_roots; };
+  return row;
+}
+
+Setting ModuleRow() {
+  Setting row = Row(
+      "module", "NAME", "load this module (module load, in a login shell) for the interpreter of --python; repeatable",
+      [](Config& config, const std::string& text) -> Complaint {
+        if (!IsModuleName(text)) return kModuleNameRule;
+        config.modules.push_back(text);
+        return std::nullopt;
+      },
+      nullptr);
+  row.repeatable = true;
+  row.clear = [](Config& config) { config.modules.clear(); };
+  row.show = [](const Config& config) { return config.modules; };
   return row;
 }
 
@@ -381,6 +398,15 @@ std::vector<Setting> MakeSettings() {
       Bytes("program-bytes",
             "memory for all processes of one program of yours, which is ended beyond it; 0: as much as jobs may use",
             &Config::program_bytes, 0, kAny),
+      Text("python", "PATH",
+           "the interpreter of scripts and functions that name none (default: each client's; with --module python3)",
+           &Config::python, CheckPath),
+      ModuleRow(),
+      Text(
+          "jit-cache", "DIR",
+          "where CuPy, Numba, JAX and CUDA keep what they compile in programs of yours, unless their variables are set "
+          "(default: $SCRATCH/hotplate/jit if shared, else /tmp/hotplate-UID/jit)",
+          &Config::jit_cache, CheckPath),
       PathRoots(),
       Text("scratch", "DIR",
            "save leased arrays below DIR when the daemon ends, as DAEMON/NAME.npy (default: $SCRATCH/hotplate/saved if "
@@ -394,6 +420,8 @@ std::vector<Setting> MakeSettings() {
   };
   for (Setting& row : rows) {
     if (row.flag == "directory") row.variable = "HOTPLATE_DIR";
+    // HOTPLATE_PYTHON is for clients: one that starts a daemon means its own scripts by it.
+    if (row.flag == "python" || row.flag == "module") row.variable = "HOTPLATE_DAEMON_" + UpperSnake(row.flag);
   }
   return rows;
 }

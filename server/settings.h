@@ -22,6 +22,7 @@ struct Setting {
   // The effective values as text, for ToToml; quoted unless they are numbers or booleans.
   std::function<std::vector<std::string>(const Config&)> show;
   bool quoted = true;
+  std::function<void(Config&)> clear = nullptr;  // of a repeatable one: forgets the values of weaker sources
 };
 
 const std::vector<Setting>& Settings();

@@ -29,6 +29,7 @@ Command SubmitCommand();
 Command ExecCommand();
 Command PythonCommand();
 Command WorkersCommand();
+Command EnvCommand();
 Command JobsCommand();
 Command ShowCommand();
 Command WatchCommand();

@@ -355,9 +355,16 @@ class Client {
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(const Cancellation* cancellation = nullptr);
   absl::StatusOr<std::uint32_t> RestartWorkers();
 
+  // Python environments by name. To add one takes as long as its modules do.
+  absl::StatusOr<v1::AddEnvironmentResponse> AddEnvironment(const v1::AddEnvironmentRequest& request,
+                                                            const Cancellation* cancellation = nullptr);
+  absl::StatusOr<v1::ListEnvironmentsResponse> ListEnvironments(const Cancellation* cancellation = nullptr);
+  absl::Status RemoveEnvironment(const std::string& name);
+
   // Functions of your own (JobOptions.function): what names the environment and the function of a call. The same
   // content has the same id.
-  absl::StatusOr<std::string> OpenEnvironment(const v1::Program& python, const Cancellation* cancellation = nullptr);
+  absl::StatusOr<v1::OpenEnvironmentResponse> OpenEnvironment(const v1::Program& python,
+                                                              const Cancellation* cancellation = nullptr);
   absl::StatusOr<std::string> PutFunction(const std::string& name, std::string_view code,
                                           const Cancellation* cancellation = nullptr);
 

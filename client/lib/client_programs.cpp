@@ -10,6 +10,9 @@
 namespace hotplate::client {
 namespace {
 
+// The daemon's own bound for an interpreter that does not answer, with time to say so.
+constexpr nanoseconds kInterpretersPatience = std::chrono::seconds(130);
+
 using Stream = grpc::ClientReaderWriter<v1::RunProgramRequest, v1::RunProgramResponse>;
 
 // The call, which whoever has its input may outlive.
@@ -118,15 +121,45 @@ absl::StatusOr<v1::ProgramOutputResponse> Client::ProgramOutput(const std::strin
   return response;
 }
 
-absl::StatusOr<std::string> Client::OpenEnvironment(const v1::Program& python, const Cancellation* cancellation) {
+absl::StatusOr<v1::OpenEnvironmentResponse> Client::OpenEnvironment(const v1::Program& python,
+                                                                    const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::OpenEnvironmentRequest request;
   *request.mutable_python() = python;
   v1::OpenEnvironmentResponse response;
   const absl::Status status = c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncOpenEnvironment, request, response,
-                                     {.stop = Impl::TokenOf(cancellation)});
+                                     {.deadline = kInterpretersPatience, .stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
-  return response.environment();
+  return response;
+}
+
+absl::StatusOr<v1::AddEnvironmentResponse> Client::AddEnvironment(const v1::AddEnvironmentRequest& request,
+                                                                  const Cancellation* cancellation) {
+  const Connection& c = *impl_->connection;
+  v1::AddEnvironmentResponse response;
+  const absl::Status status =
+      c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncAddEnvironment, request, response,
+             {.repeat = Repeat::kNever, .deadline = 2 * kInterpretersPatience, .stop = Impl::TokenOf(cancellation)});
+  if (!status.ok()) return status;
+  return response;
+}
+
+absl::StatusOr<v1::ListEnvironmentsResponse> Client::ListEnvironments(const Cancellation* cancellation) {
+  const Connection& c = *impl_->connection;
+  v1::ListEnvironmentsResponse response;
+  const absl::Status status = c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncListEnvironments,
+                                     v1::ListEnvironmentsRequest(), response, {.stop = Impl::TokenOf(cancellation)});
+  if (!status.ok()) return status;
+  return response;
+}
+
+absl::Status Client::RemoveEnvironment(const std::string& name) {
+  const Connection& c = *impl_->connection;
+  v1::RemoveEnvironmentRequest request;
+  request.set_name(name);
+  v1::RemoveEnvironmentResponse response;
+  return c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncRemoveEnvironment, request, response,
+                {.repeat = Repeat::kNever});
 }
 
 absl::StatusOr<std::string> Client::PutFunction(const std::string& name, std::string_view code,

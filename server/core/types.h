@@ -163,6 +163,7 @@ struct ProcessUse {
   // For a Python program: whether it was forked from a Python that was there, or else why it was started anew.
   std::optional<bool> warm;
   std::string why_cold;
+  std::string python_environment;  // its name; or of a Python program without one, the interpreter's path
 };
 
 // Made by the engine when the job ends; durations are of the monotonic clock.

@@ -38,6 +38,11 @@ absl::Status ServiceContext::PostForFiles(std::uint64_t bytes, std::function<voi
   return files_.Post(bytes, [activity, task = std::move(task)] { task(); });
 }
 
+absl::Status ServiceContext::PostForEnvironments(std::uint64_t bytes, std::function<void()> task) const {
+  const auto activity = std::make_shared<core::Engine::Activity>(engine().BeginActivity());
+  return environments_.Post(bytes, [activity, task = std::move(task)] { task(); });
+}
+
 absl::Status ServiceContext::CheckSize(std::uint64_t message_bytes) const {
   const std::uint64_t limit = info().limits().message_bytes();
   if (message_bytes <= limit) return absl::OkStatus();

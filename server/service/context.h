@@ -20,6 +20,8 @@
 #include "hotplate/v1/server.pb.h"
 #include "server/core/engine.h"
 #include "server/core/run/telemetry.h"
+#include "server/environments/jit_caches.h"
+#include "server/environments/named_environments.h"
 #include "server/service/auth.h"
 #include "server/service/file_thread.h"
 #include "server/service/open_run_streams.h"
@@ -48,6 +50,8 @@ class ServiceContext {
   // For programs of users. No supervisor: they are refused.
   struct ProgramSettings {
     Supervisor* supervisor = nullptr;
+    NamedEnvironments* environments = nullptr;  // with `supervisor`
+    JitCaches jit_caches;
     WarmPythons* pythons = nullptr;      // null: each Python program starts anew, and there are no functions
     FunctionTable* functions = nullptr;  // with `pythons`
     WorkerPool* workers = nullptr;       // with `pythons`
@@ -108,6 +112,9 @@ class ServiceContext {
   // RESOURCE_EXHAUSTED names the limit: too much waits there, and the task will not run.
   absl::Status PostForFiles(std::uint64_t bytes, std::function<void()> task) const;
 
+  // The same on a thread for what takes the node's interpreters and modules seconds.
+  absl::Status PostForEnvironments(std::uint64_t bytes, std::function<void()> task) const;
+
   // RESOURCE_EXHAUSTED, with the limit and the remedy, for a message over message-bytes.
   absl::Status CheckSize(std::uint64_t message_bytes) const;
   absl::Status CheckSize(const google::protobuf::Message& message) const { return CheckSize(message.ByteSizeLong()); }
@@ -115,7 +122,7 @@ class ServiceContext {
  private:
   const Parts parts_;
   const core::SteadyTime made_ = std::chrono::steady_clock::now();
-  mutable FileThread files_;
+  mutable FileThread files_, environments_;
   mutable OpenRunStreams run_streams_;
 };
 

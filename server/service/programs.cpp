@@ -28,18 +28,6 @@ int ThreadsBesideGpu(const ServiceContext& context) {
   return std::max(1, threads / std::max(1, lanes));
 }
 
-// OK if the daemon can run programs.
-absl::Status RunsPrograms(const ServiceContext::ProgramSettings& settings) {
-  if (settings.supervisor == nullptr) {
-    return absl::PermissionDeniedError("this daemon runs no code of yours: it was started with --user-code none");
-  }
-  if (!settings.supervisor->alive()) {
-    return absl::UnavailableError(
-        "the daemon can start no programs any more, since their supervisor was killed: restart it");
-  }
-  return absl::OkStatus();
-}
-
 absl::Status RunsFunctions(const ServiceContext::ProgramSettings& settings) {
   if (absl::Status status = RunsPrograms(settings); !status.ok()) return status;
   if (settings.pythons != nullptr) return absl::OkStatus();
@@ -48,10 +36,30 @@ absl::Status RunsFunctions(const ServiceContext::ProgramSettings& settings) {
       "(hotplate-keeper, hotplate_worker.py or hotplate_calls.py)");
 }
 
-void Complete(const ServiceContext& context, Program& program) {
+// Which program it is on the node.
+absl::Status Settle(const ServiceContext& context, wire::ProgramRequest& request) {
+  Program& program = request.program;
+  const absl::StatusOr<std::string> python =
+      context.programs().environments->PutInto(program, request.python_environment, request.or_default_environment);
+  if (!python.ok()) return python.status();
+  if (!python->empty() && request.kind == ProgramJob::Kind::kPython) program.arguments.front() = *python;
+  if (absl::Status status = wire::FindOnNode(program, context.info().node()); !status.ok()) return status;
+  context.programs().jit_caches.AddTo(program.environment);
   program.umask = context.programs().umask;
   program.memory_bytes = context.programs().memory_bytes;
   program.threads_beside_gpu = ThreadsBesideGpu(context);
+  return absl::OkStatus();
+}
+
+// For functions, where the node does not see the client's interpreter: what to write.
+absl::Status AboutInterpreter(const absl::Status& status, const wire::ProgramRequest& request) {
+  const std::vector<FieldViolation> violations = Violations(status);
+  if (violations.empty() || violations[0].field != "arguments" || !request.python_environment.empty()) return status;
+  return hotplate::Refused(
+      status.code(),
+      {{"arguments", absl::StrCat(violations[0].description,
+                                  ". Name one that it has: hotplate env add NAME --python PATH, and then "
+                                  "env=\"NAME\" (or hotplate up --python PATH, for all functions)")}});
 }
 
 std::string Sha256(const std::vector<std::string>& texts) {
@@ -70,14 +78,24 @@ std::string Sha256(const std::vector<std::string>& texts) {
 
 }  // namespace
 
+absl::Status RunsPrograms(const ServiceContext::ProgramSettings& settings) {
+  if (settings.supervisor == nullptr) {
+    return absl::PermissionDeniedError("this daemon runs no code of yours: it was started with --user-code none");
+  }
+  if (!settings.supervisor->alive()) {
+    return absl::UnavailableError(
+        "the daemon can start no programs any more, since their supervisor was killed: restart it");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<core::JobRequest> ProgramAsJob(const ServiceContext& context, const v1::Program& program,
                                               std::shared_ptr<ProgramStreams> streams) {
   const ServiceContext::ProgramSettings& settings = context.programs();
   if (absl::Status status = RunsPrograms(settings); !status.ok()) return status;
   absl::StatusOr<wire::ProgramRequest> request = wire::FromProto(program);
   if (!request.ok()) return request.status();
-  if (absl::Status status = wire::FindOnNode(request->program, context.info().node()); !status.ok()) return status;
-  Complete(context, request->program);
+  if (absl::Status status = Settle(context, *request); !status.ok()) return status;
   request->job.work = std::make_shared<ProgramJob>(*settings.supervisor, settings.pythons, request->kind,
                                                    std::move(request->program), std::move(streams));
   return std::move(request->job);
@@ -111,17 +129,30 @@ absl::StatusOr<core::JobRequest> JobAsRequest(const ServiceContext& context, con
   return request;
 }
 
-absl::StatusOr<FunctionEnvironment> EnvironmentFrom(const ServiceContext& context, const v1::Program& python) {
+absl::StatusOr<FunctionEnvironment> OpenEnvironment(const ServiceContext& context, const v1::Program& python,
+                                                    v1::OpenEnvironmentResponse& response) {
   if (absl::Status status = RunsFunctions(context.programs()); !status.ok()) return status;
   absl::StatusOr<wire::ProgramRequest> request = wire::FromProto(python);
   if (!request.ok()) return request.status();
-  if (absl::Status status = wire::FindOnNode(request->program, context.info().node()); !status.ok()) return status;
-  Complete(context, request->program);
+  request->kind = ProgramJob::Kind::kPython;
+  request->or_default_environment = python.or_default_environment();
+  if (absl::Status status = Settle(context, *request); !status.ok()) return AboutInterpreter(status, *request);
+  const absl::StatusOr<PythonFacts> facts =
+      context.programs().environments->FactsOf(request->program, [&context] { return context.control().draining(); });
+  if (!facts.ok()) return facts.status();
   FunctionEnvironment environment{"", std::move(request->program)};
   std::vector<std::string> content = environment.python.environment;
   content.push_back(environment.python.file);
   content.push_back(environment.python.folder);
+  content.push_back(environment.python.named_environment);
   environment.id = Sha256(content);
+  response.set_environment(environment.id);
+  response.set_interpreter(environment.python.file);
+  response.set_name(environment.python.named_environment);
+  response.set_python_version(facts->version);
+  response.set_numpy(facts->numpy);
+  response.set_cloudpickle(facts->cloudpickle);
+  response.set_generation(context.generation());
   return environment;
 }
 

@@ -11,6 +11,9 @@
 
 namespace hotplate::server {
 
+// OK if the daemon can run programs. PERMISSION_DENIED: it runs no code of users; UNAVAILABLE: its supervisor is gone.
+absl::Status RunsPrograms(const ServiceContext::ProgramSettings& settings);
+
 // The program as a job that can be submitted. Looks at files, and may wait for them. PERMISSION_DENIED: the daemon runs
 // no code of users; else as wire::FromProto and wire::FindOnNode.
 absl::StatusOr<core::JobRequest> ProgramAsJob(const ServiceContext& context, const v1::Program& program,
@@ -21,8 +24,9 @@ absl::StatusOr<core::JobRequest> ProgramAsJob(const ServiceContext& context, con
 absl::StatusOr<core::JobRequest> JobAsRequest(const ServiceContext& context, const core::Principal& who,
                                               const v1::JobSpec& spec, wire::SignatureInputs signature_inputs);
 
-// Looks at files. Refuses as ProgramAsJob.
-absl::StatusOr<FunctionEnvironment> EnvironmentFrom(const ServiceContext& context, const v1::Program& python);
+// For ServiceContext::PostForEnvironments: looks at files, and asks the interpreter. Refuses as ProgramAsJob.
+absl::StatusOr<FunctionEnvironment> OpenEnvironment(const ServiceContext& context, const v1::Program& python,
+                                                    v1::OpenEnvironmentResponse& response);
 absl::StatusOr<FunctionCode> FunctionFrom(const ServiceContext& context, const v1::PutFunctionRequest& request);
 
 // Of a program or a function: all outside work is one of these.

@@ -99,6 +99,9 @@ ProgramsService::ProgramsService(const ServiceContext& context) : ParsedService(
   Unary("PutFunction", &ProgramsService::PutFunction);
   Unary("ListWorkers", &ProgramsService::ListWorkers);
   Unary("RestartWorkers", &ProgramsService::RestartWorkers);
+  Unary("AddEnvironment", &ProgramsService::AddEnvironment);
+  Unary("ListEnvironments", &ProgramsService::ListEnvironments);
+  Unary("RemoveEnvironment", &ProgramsService::RemoveEnvironment);
 }
 
 grpc::ServerUnaryReactor* ProgramsService::Signal(grpc::CallbackServerContext* call,
@@ -157,11 +160,9 @@ grpc::ServerUnaryReactor* ProgramsService::OpenEnvironment(grpc::CallbackServerC
   grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
   absl::Status status = context_.Admit(*call, core::Scope::kCode).status();
   if (status.ok()) {
-    status = context_.PostForFiles(request->ByteSizeLong(), [=, this] {
-      absl::StatusOr<FunctionEnvironment> environment = EnvironmentFrom(context_, request->python());
+    status = context_.PostForEnvironments(request->ByteSizeLong(), [=, this] {
+      absl::StatusOr<FunctionEnvironment> environment = server::OpenEnvironment(context_, request->python(), *response);
       if (!environment.ok()) return reactor->Finish(wire::ToGrpc(environment.status()));
-      response->set_environment(environment->id);
-      response->set_generation(context_.generation());
       context_.programs().functions->Add(*std::move(environment));
       reactor->Finish(grpc::Status::OK);
     });
@@ -207,6 +208,55 @@ grpc::ServerUnaryReactor* ProgramsService::RestartWorkers(grpc::CallbackServerCo
     response->set_generation(context_.generation());
     return absl::OkStatus();
   });
+}
+
+grpc::ServerUnaryReactor* ProgramsService::AddEnvironment(grpc::CallbackServerContext* call,
+                                                          const v1::AddEnvironmentRequest* request,
+                                                          v1::AddEnvironmentResponse* response) {
+  return AnswerAboutEnvironments(call, core::Scope::kCode, *request, [=, this](NamedEnvironments& environments) {
+    auto added = environments.Add(*request, [this] { return context_.control().draining(); });
+    if (!added.ok()) return added.status();
+    *response = *std::move(added);
+    response->set_generation(context_.generation());
+    return absl::OkStatus();
+  });
+}
+
+grpc::ServerUnaryReactor* ProgramsService::ListEnvironments(grpc::CallbackServerContext* call,
+                                                            const v1::ListEnvironmentsRequest* request,
+                                                            v1::ListEnvironmentsResponse* response) {
+  return AnswerAboutEnvironments(call, core::Scope::kObserve, *request,
+                                 [=, this](const NamedEnvironments& environments) {
+                                   for (v1::PythonEnvironment& one : environments.List())
+                                     *response->add_environments() = std::move(one);
+                                   response->set_generation(context_.generation());
+                                   return absl::OkStatus();
+                                 });
+}
+
+grpc::ServerUnaryReactor* ProgramsService::RemoveEnvironment(grpc::CallbackServerContext* call,
+                                                             const v1::RemoveEnvironmentRequest* request,
+                                                             v1::RemoveEnvironmentResponse* response) {
+  return AnswerAboutEnvironments(call, core::Scope::kCode, *request, [=, this](const NamedEnvironments& environments) {
+    response->set_generation(context_.generation());
+    return environments.Remove(request->name());
+  });
+}
+
+grpc::ServerUnaryReactor* ProgramsService::AnswerAboutEnvironments(
+    grpc::CallbackServerContext* call, core::Scope needed, const google::protobuf::Message& request,
+    std::function<absl::Status(NamedEnvironments&)> answer) {
+  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
+  NamedEnvironments* const environments = context_.programs().environments;
+  absl::Status status = context_.Admit(*call, needed).status();
+  if (status.ok()) status = RunsPrograms(context_.programs());
+  if (status.ok()) {
+    status = context_.PostForEnvironments(request.ByteSizeLong(), [reactor, environments, answer = std::move(answer)] {
+      reactor->Finish(wire::ToGrpc(answer(*environments)));
+    });
+  }
+  if (!status.ok()) reactor->Finish(wire::ToGrpc(status));
+  return reactor;
 }
 
 }  // namespace hotplate::server

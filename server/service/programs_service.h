@@ -1,6 +1,8 @@
 // hotplate.v1.Programs.
 #pragma once
 
+#include <functional>
+
 #include "hotplate/v1/programs.grpc.pb.h"
 #include "server/service/parsed_service.h"
 
@@ -25,6 +27,20 @@ class ProgramsService final : public ParsedService<v1::Programs> {
                                         v1::ListWorkersResponse* response) override;
   grpc::ServerUnaryReactor* RestartWorkers(grpc::CallbackServerContext* call, const v1::RestartWorkersRequest* request,
                                            v1::RestartWorkersResponse* response) override;
+  grpc::ServerUnaryReactor* AddEnvironment(grpc::CallbackServerContext* call, const v1::AddEnvironmentRequest* request,
+                                           v1::AddEnvironmentResponse* response) override;
+  grpc::ServerUnaryReactor* ListEnvironments(grpc::CallbackServerContext* call,
+                                             const v1::ListEnvironmentsRequest* request,
+                                             v1::ListEnvironmentsResponse* response) override;
+  grpc::ServerUnaryReactor* RemoveEnvironment(grpc::CallbackServerContext* call,
+                                              const v1::RemoveEnvironmentRequest* request,
+                                              v1::RemoveEnvironmentResponse* response) override;
+
+ private:
+  // `answer` runs where it may wait for files and programs.
+  grpc::ServerUnaryReactor* AnswerAboutEnvironments(grpc::CallbackServerContext* call, core::Scope needed,
+                                                    const google::protobuf::Message& request,
+                                                    std::function<absl::Status(NamedEnvironments&)> answer);
 };
 
 }  // namespace hotplate::server

@@ -117,15 +117,18 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
   request.program.file = program.arguments(0);
   request.program.folder = program.folder();
   request.kind = program.kind() == "python" ? server::ProgramJob::Kind::kPython : server::ProgramJob::Kind::kExec;
+  request.python_environment = program.python_environment();
+  request.or_default_environment = program.or_default_environment() && program.kind() == "python";
   request.job.kernel = program.kind().empty() ? "exec" : program.kind();
   request.job.device = program.device();
   request.job.priority = program.priority();
   request.job.label = program.label();
   request.job.request_id = program.request_id();
   request.job.forget_when_delivered = program.forget_when_delivered();
-  request.job.payload_hash = absl::HashOf(
-      request.program.arguments, request.program.environment, request.program.folder, request.job.kernel,
-      request.job.device, request.job.priority, request.job.time_limit.value_or(core::nanoseconds()).count());
+  request.job.payload_hash =
+      absl::HashOf(request.program.arguments, request.program.environment, request.program.folder,
+                   request.python_environment, request.or_default_environment, request.job.kernel, request.job.device,
+                   request.job.priority, request.job.time_limit.value_or(core::nanoseconds()).count());
   return request;
 }
 

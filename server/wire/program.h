@@ -12,7 +12,9 @@ namespace hotplate::wire {
 struct ProgramRequest {
   server::Program program;  // its `file` as it was asked for, until FindOnNode
   server::ProgramJob::Kind kind = server::ProgramJob::Kind::kExec;
-  core::JobRequest job;  // without the work
+  std::string python_environment;       // whose interpreter is meant, by name; empty: the one of the first argument
+  bool or_default_environment = false;  // else the daemon's own, if it has one
+  core::JobRequest job;                 // without the work
 };
 
 // INVALID_ARGUMENT names every field that is wrong.

@@ -106,6 +106,7 @@ void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::
     process.set_start_ns(Count(receipt.process->start));
     if (receipt.process->warm) process.set_warm(*receipt.process->warm);
     process.set_why_cold(receipt.process->why_cold);
+    process.set_python_environment(receipt.process->python_environment);
   }
   *out.mutable_versions() = facts.versions;
 }

@@ -109,6 +109,8 @@ core::RunResult FunctionJob::Run(const DeviceInfo& device, const std::vector<cor
   core::RunResult result;
   core::ProcessUse use;
   const Steady::time_point begin = Steady::now();
+  const Program& python = call_.environment->python;
+  use.python_environment = python.named_environment.empty() ? python.file : python.named_environment;
   absl::StatusOr<WorkerPool::Taken> taken = TakeWorker(device, inputs, daemon, control, use);
   use.start = Steady::now() - begin;
   result.error = taken.status();

@@ -70,6 +70,8 @@ core::RunResult ProgramJob::Run(const DeviceInfo& device, const std::vector<core
   absl::StatusOr<WarmPythons::Started> started = Start(control);
   const Steady::duration start_took = Steady::now() - start;
   const std::string name = program_.arguments.front();
+  std::string environment = program_.named_environment;
+  if (environment.empty() && kind_ == Kind::kPython) environment = program_.file;
   const std::uint64_t memory_bytes = program_.memory_bytes;
   program_ = Program();  // the job may be listed for an hour; its environment need not be kept
   const absl::StatusOr<ProgramEnd> end = started.ok() ? Attend(started->running, control) : started.status();
@@ -86,6 +88,7 @@ core::RunResult ProgramJob::Run(const DeviceInfo& device, const std::vector<core
       result.process->warm = pythons_ != nullptr && started->why_cold.empty();
       result.process->why_cold = started->why_cold;
     }
+    result.process->python_environment = std::move(environment);
     result.error = ErrorOf(*end, name, memory_bytes);
   }
   if (end.ok() && (end->over_memory || end->left > 0)) {

@@ -48,6 +48,8 @@ absl::Status AttachUp(const Invocation& call) {
   auto name = WantedName(call);
   if (!name.ok()) return name.status();
   if (const absl::Status status = CheckDaemonOptions(call.arguments.rest()); !status.ok()) return status;
+  const auto python = PythonOptions(call.arguments);
+  if (!python.ok()) return python.status();
   const auto on_interrupt = OnInterruptOption(call);
   if (!on_interrupt.ok()) return on_interrupt.status();
   const auto timeout = call.arguments.Duration("timeout");
@@ -67,6 +69,7 @@ absl::Status AttachUp(const Invocation& call) {
   if (name->empty()) name = (cluster.empty() ? "slurm" : cluster) + "-" + job.id;
   std::vector<std::string> words = {*program, "--name", *name, "--directory", call.settings.directory};
   if (*idle) words.insert(words.end(), {"--idle-timeout", *call.arguments.Text("idle-timeout")});
+  words.insert(words.end(), python->begin(), python->end());
   words.insert(words.end(), call.arguments.rest().begin(), call.arguments.rest().end());
   const auto step = scheduler->InsideJob(job, words);
   if (!step.ok()) return step.status();

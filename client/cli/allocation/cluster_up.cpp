@@ -33,6 +33,8 @@ std::vector<std::string> RequestWords(const Arguments& arguments, const Site& si
   if (!request.name.empty()) words.push_back("--name=" + request.name);
   if (arguments.Flag("exclusive")) words.push_back("--exclusive");
   for (const std::string& directive : arguments.All("directive")) words.push_back("--directive=" + directive);
+  const auto python = PythonOptions(arguments);
+  if (python.ok()) words.insert(words.end(), python->begin(), python->end());
   if (!arguments.rest().empty()) words.push_back("--");
   words.insert(words.end(), arguments.rest().begin(), arguments.rest().end());
   return words;
@@ -51,6 +53,7 @@ std::vector<std::string> UnusedWords(const Arguments& arguments, const Allocatio
     if (const auto value = arguments.Text(option)) add("--" + std::string(option) + "=" + *value);
   if (arguments.Flag("exclusive")) add("--exclusive");
   for (const std::string& directive : arguments.All("directive")) add("--directive=" + directive);
+  if (const auto python = PythonOptions(arguments); python.ok()) std::for_each(python->begin(), python->end(), add);
   const std::vector<std::string>& rest = arguments.rest();
   const auto old_options = old_rest == note.request.end() ? old_rest : old_rest + 1;
   if (!std::equal(rest.begin(), rest.end(), old_options, note.request.end()))
@@ -130,6 +133,8 @@ absl::StatusOr<Launch> LaunchOf(const Invocation& call, const Arguments& argumen
   if (const absl::Status status = CheckDaemonOptions(arguments.rest()); !status.ok()) return status;
   const auto idle = arguments.Duration("idle-timeout");
   if (!idle.ok()) return idle.status();
+  const auto python = PythonOptions(arguments);
+  if (!python.ok()) return python.status();
   const auto program = FindDaemonProgram(call.environment);
   if (!program.ok()) return program.status();
   Launch launch{.program = *program,
@@ -138,6 +143,7 @@ absl::StatusOr<Launch> LaunchOf(const Invocation& call, const Arguments& argumen
                 .output = OutputFile(site, call.settings.directory, std::nullopt),
                 .options = {}};
   if (*idle) launch.options = {"--idle-timeout", *arguments.Text("idle-timeout")};
+  launch.options.insert(launch.options.end(), python->begin(), python->end());
   // The job may not get this environment, and its script should show the choice.
   if (const auto device = call.environment("HOTPLATE_DEVICE"); device && !IsGiven(arguments.rest(), "--device")) {
     call.console.err << "! --device " << Printable(*device) << ": HOTPLATE_DEVICE says so\n";

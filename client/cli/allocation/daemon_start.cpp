@@ -1,8 +1,11 @@
 #include "client/cli/allocation/daemon_start.h"
 
+#include <filesystem>
+
 #include "client/cli/allocation/records.h"
 #include "client/lib/endpoint.h"
 #include "kernels/array/quoted.h"
+#include "kernels/base/module_name.h"
 
 namespace hotplate::cli {
 namespace {
@@ -44,6 +47,26 @@ absl::Status CheckDaemonOptions(const std::vector<std::string>& words) {
       if (word.substr(0, word.find('=')) == flag.name)
         return UsageError(word + " cannot follow the --: " + flag.instead);
   return absl::OkStatus();
+}
+
+std::string InterpreterPath(const std::string& python) {
+  if (python.find('/') == std::string::npos || python[0] == '/') return python;
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::current_path(error);
+  return error ? python : (folder / python).lexically_normal().string();
+}
+
+absl::StatusOr<std::vector<std::string>> PythonOptions(const Arguments& arguments) {
+  std::vector<std::string> words;
+  if (const auto python = arguments.Text("python")) {
+    if (python->empty()) return UsageError("--python is empty: give an interpreter's path on the node");
+    words.push_back("--python=" + InterpreterPath(*python));
+  }
+  for (const std::string& module : arguments.All("module")) {
+    if (!IsModuleName(module)) return UsageError("--module is " + Quoted(module) + "; it must be " + kModuleNameRule);
+    words.push_back("--module=" + module);
+  }
+  return words;
 }
 
 absl::StatusOr<std::string> WantedName(const Invocation& call) {

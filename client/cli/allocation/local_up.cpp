@@ -24,8 +24,13 @@ constexpr std::chrono::milliseconds kPoll(5);
 
 class LocalStart {
  public:
-  LocalStart(const Invocation& call, std::string name, nanoseconds timeout)
-      : call_(call), name_(std::move(name)), deadline_(Steady::now() + timeout), log_(LogPath(call.settings, name_)) {}
+  // `options`: for hotplated.
+  LocalStart(const Invocation& call, std::string name, std::vector<std::string> options, nanoseconds timeout)
+      : call_(call),
+        name_(std::move(name)),
+        options_(std::move(options)),
+        deadline_(Steady::now() + timeout),
+        log_(LogPath(call.settings, name_)) {}
 
   absl::Status Run() {
     if (const auto info = AskDaemon(call_.settings, name_); info.ok() && info->state() == v1::SERVING)
@@ -49,7 +54,7 @@ class LocalStart {
     const std::uintmax_t size = std::filesystem::file_size(log_, error);
     const std::size_t log_start = error ? 0 : static_cast<std::size_t>(size);
     std::vector<std::string> words = {"--name", name_, "--directory", call_.settings.directory, "--log-file", log_};
-    words.insert(words.end(), call_.arguments.rest().begin(), call_.arguments.rest().end());
+    words.insert(words.end(), options_.begin(), options_.end());
     auto process = DaemonProcess::Start(program, words, log_);
     if (!process.ok()) return process.status();
     while (Steady::now() < deadline_) {
@@ -99,9 +104,9 @@ class LocalStart {
     if (const std::string unavailable = UnavailableText(info); !unavailable.empty())
       call_.console.err << "! " << Printable(unavailable) << std::endl;
     if (started) TellLoss(call_, info);
-    if (!started && !call_.arguments.rest().empty())
-      Remark(call_.console, name_ + " was running already, so that " + Join(call_.arguments.rest(), " ") +
-                                (call_.arguments.rest().size() > 1 ? " were" : " was") +
+    if (!started && !options_.empty())
+      Remark(call_.console, name_ + " was running already, so that " + Join(options_, " ") +
+                                (options_.size() > 1 ? " were" : " was") +
                                 " not applied; to start it anew: hotplate down " + name_);
     std::vector<std::string> devices;
     for (const v1::Device& device : info.devices()) devices.push_back(device.id() + " " + device.name());
@@ -130,6 +135,7 @@ class LocalStart {
 
   const Invocation& call_;
   const std::string name_;
+  const std::vector<std::string> options_;
   const Steady::time_point deadline_;
   const std::string log_;
 };
@@ -142,7 +148,12 @@ absl::Status LocalUp(const Invocation& call) {
   if (const absl::Status status = CheckDaemonOptions(call.arguments.rest()); !status.ok()) return status;
   const auto timeout = call.arguments.Duration("timeout");
   if (!timeout.ok()) return timeout.status();
-  return LocalStart(call, name->empty() ? "local" : *name, timeout->value_or(std::chrono::seconds(30))).Run();
+  auto options = PythonOptions(call.arguments);
+  if (!options.ok()) return options.status();
+  options->insert(options->end(), call.arguments.rest().begin(), call.arguments.rest().end());
+  return LocalStart(call, name->empty() ? "local" : *name, *std::move(options),
+                    timeout->value_or(std::chrono::seconds(30)))
+      .Run();
 }
 
 }  // namespace hotplate::cli

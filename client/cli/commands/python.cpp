@@ -18,9 +18,9 @@ Command PythonCommand() {
           .group = Group::kJobs,
           .summary = "run a Python script of yours in the allocation",
           .details =
-              "As exec does, with the Python of $HOTPLATE_PYTHON, else of the active virtual environment or conda\n"
-              "environment, else python3. Options that are not Hotplate's, and all words from the script on, are "
-              "Python's:\n"
+              "As exec does, with the Python of --env, else $HOTPLATE_PYTHON, else the daemon's own (hotplate up\n"
+              "--python), else of the virtual environment or conda environment that is active here, else python3.\n"
+              "Options that are not Hotplate's, and all words from the script on, are Python's:\n"
               "-m MODULE and -c CODE work, too. On a terminal, Python without a script or with -i is interactive.",
           .example = "hotplate python train.py --epochs 3",
           .positionals = {{.name = "SCRIPT",

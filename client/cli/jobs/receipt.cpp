@@ -43,6 +43,7 @@ std::string ProcessNote(const v1::ProcessUse& process) {
     if (!process.why_cold().empty()) note += " (" + process.why_cold() + ")";
     note += " · ";
   }
+  if (!process.python_environment().empty()) note += process.python_environment() + " · ";
   return note + "user " + Ns(process.user_ns()) + " · system " + Ns(process.system_ns()) + " · " +
          BytesText(process.peak_bytes()) + " at most";
 }

@@ -20,17 +20,25 @@ namespace hotplate::cli {
 namespace {
 
 constexpr std::size_t kLongestLabel = 64;  // bytes
+constexpr char kPython[] = "python3";
 
 // Variables that programs need in any case.
 constexpr std::string_view kAlways[] = {"HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TERM"};
 
-// The Python that the words do not name: of the environment that is active here.
-std::string Interpreter(const Environment& environment) {
-  if (const auto python = environment("HOTPLATE_PYTHON"); python && !python->empty()) return *python;
-  for (const char* const active : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const auto folder = environment(active); folder && !folder->empty()) return *folder + "/bin/python";
+// The Python that the words do not name: of the environment that is active here, unless the daemon has one of its own.
+void AddInterpreter(const Environment& environment, v1::Program& program) {
+  if (const auto python = environment("HOTPLATE_PYTHON"); python && !python->empty()) {
+    program.add_arguments(*python);
+    return;
   }
-  return "python3";
+  program.set_or_default_environment(true);
+  for (const char* const active : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    const auto folder = environment(active);
+    if (!folder || folder->empty()) continue;
+    program.add_arguments(*folder + "/bin/python");
+    return;
+  }
+  program.add_arguments(kPython);
 }
 
 // The name to list the job by: the script's, or the program's.
@@ -118,7 +126,12 @@ absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const ProgramWord
   v1::Program program;
   program.set_kind(words.kind);
   program.set_label(call.arguments.Text("label").value_or(LabelOf(words.program, python)));
-  if (python) program.add_arguments(Interpreter(call.environment));
+  const auto environment = call.arguments.Text("env");
+  if (environment && environment->empty())
+    return UsageError("--env is empty: give an environment's name (hotplate env)");
+  program.set_python_environment(environment.value_or(""));
+  if (python && environment) program.add_arguments(kPython);
+  if (python && !environment) AddInterpreter(call.environment, program);
   for (const std::string& word : words.program) program.add_arguments(word);
   for (std::string& variable : ExportedEnvironment(call.arguments.Text("export").value_or("ALL"), OwnVariables()))
     program.add_environment(std::move(variable));

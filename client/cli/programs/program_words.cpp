@@ -58,6 +58,9 @@ std::optional<ProgramWords> SplitProgram(const Command& command, const std::vect
 
 const std::vector<OptionSpec>& ProgramOptions() {
   static const std::vector<OptionSpec> options = {
+      {.names = "--env",
+       .value = "NAME",
+       .help = "in this Python environment (hotplate env): python runs its interpreter, exec has its variables"},
       {.names = "--device", .value = "ID", .help = "run on this device (default: a GPU; without one the CPU)"},
       {.names = "--time-limit", .value = "TIME", .help = "end it after this time on the device"},
       {.names = "--priority", .value = "N", .help = "-100 to 100: higher runs first (default 0)"},

@@ -10,6 +10,7 @@
 #include "client/cli/sites/words.h"
 #include "client/cli/toml.h"
 #include "kernels/array/quoted.h"
+#include "kernels/base/module_name.h"
 #include "kernels/base/nearest_names.h"
 #include "kernels/base/quantity.h"
 
@@ -26,7 +27,7 @@ struct Rule {
 };
 constexpr Rule kLine = {IsLine, "one line of up to 400 bytes"};
 constexpr Rule kWord = {IsWord, "a word of letters, digits and . _ : + -"};
-constexpr Rule kModule = {IsModule, "a module's name: letters, digits and . _ + / -"};
+constexpr Rule kModule = {IsModuleName, kModuleNameRule};
 constexpr Rule kShellPath = {IsShellValue, "letters, digits, / . _ + - = : , @ %, $NAME and {placeholders}"};
 constexpr Rule kVariable = {IsVariable, "a variable's name"};
 constexpr Rule kCapability = {IsCapability, "a compute capability as \"8.9\""};

@@ -12,7 +12,7 @@
 namespace hotplate::cli {
 namespace {
 
-constexpr std::size_t kLongestLine = 400, kLongestWord = 64, kLongestModule = 128, kLongestPattern = 200;
+constexpr std::size_t kLongestLine = 400, kLongestWord = 64, kLongestPattern = 200;
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -46,8 +46,6 @@ bool IsLine(const std::string& text) {
 }
 
 bool IsWord(const std::string& text) { return IsMadeOf(text, "._:+-", kLongestWord); }
-
-bool IsModule(const std::string& text) { return IsMadeOf(text, "._+/-", kLongestModule); }
 
 bool IsVariable(const std::string& text) {
   return !text.empty() && text.size() <= kLongestWord && !IsDigit(text[0]) &&

@@ -10,8 +10,6 @@ namespace hotplate::cli {
 bool IsLine(const std::string& text);
 // A letter or digit, then letters, digits and . _ : + -; up to 64 bytes. Accounts, types, partitions.
 bool IsWord(const std::string& text);
-// The same with slashes: GCC/12.3.0.
-bool IsModule(const std::string& text);
 bool IsVariable(const std::string& text);    // HOME
 bool IsInterface(const std::string& text);   // ib0
 bool IsCapability(const std::string& text);  // 8.9

@@ -196,13 +196,15 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             keep: True: arrays in the result stay on the daemon, as hotplate.Array.
             progress: True: a bar here, which hotplate.progress and tqdm move in the function; or a function of a fraction and
                 a phase, as of `run`.
-            python: the path of the interpreter on the node. Default: this one, sys.executable. Its version must be this
-                one's, without the last number.
+            env: the name of an environment of the node (`hotplate env add`). Default: the daemon's own (`hotplate up
+                --python`), else this interpreter, sys.executable, where the node sees the same file.
+            python: the path of an interpreter on the node, in place of `env`. In a Python of another version (3.11 and 3.12)
+                plain functions run as source text, and those of modules that it can import.
 
         Raises:
-            TypeError: it cannot be pickled. ImportError: cloudpickle is not installed here.
+            TypeError: it cannot be pickled, or not for the environment's versions. ImportError: cloudpickle is not installed here.
             PermissionError: the daemon was started with --user-code none.
-            KeyError: the node has no such interpreter or folder.
+            KeyError: the node has no such environment, interpreter or folder.
 
         Example:
             >>> @gpu.function(time_limit="1m")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 import io
-import os
 import pickle
 import sys
-import weakref
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence, Union
 
 import numpy as np
@@ -17,7 +15,10 @@ from .arguments import seconds, shown
 from .arrays import Array
 from .calls import Call
 from .connection import Connection
+from .environments import check_numpy, environment_of
+from .environments import forget as forget_environments
 from .errors import Error, InvalidCall, InvalidType, NotFound
+from .function_code import cloudpickle_here, name_of, pack
 from .prints import Printer
 from .receipt import Receipt
 from .refs import Held, Ref
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from .arguments import Seconds
+    from .environments import Environment
     from .progress_bar import Report
 
 # Beside the other arguments, which are pickled; what is more is pickled too.
 _MOST_ARRAYS = 63
 _MOST_AXES = 8
+_MEANT = {"python": "the path of an interpreter on the node", "env": "the name of an environment (hotplate env)"}
 _LIBRARIES = ("cupy", "jax", "torch")
 # The dtypes of the daemon's arrays.
 _DTYPES = frozenset(np.dtype(name) for name in (
@@ -39,9 +42,6 @@ _DTYPES = frozenset(np.dtype(name) for name in (
 # Nothing else in a result is rebuilt here.
 _PLAIN: dict[tuple[str, str], Any] = {("builtins", kind.__name__): kind for kind in (complex, bytearray, range, slice, set, frozenset)}
 _PLAIN |= {("numpy", "dtype"): np.dtype, ("numpy.core.multiarray", "scalar"): np.float64(0).__reduce__()[0]}
-# Not for the node, as hotplate python leaves them out.
-_OWN = ("HOTPLATE_", "SSH_")
-_OWN_NAMES = frozenset(("DISPLAY", "XDG_RUNTIME_DIR"))
 
 
 class Function:
@@ -64,7 +64,7 @@ class Function:
     def __init__(self, client: Any, function: Callable[..., Any], *, device: str = "",
                  time_limit: Optional[Seconds] = None, priority: int = 0, wants: Optional[str] = None, copy: bool = False,
                  returns: Optional[str] = None, keep: bool = False, python: Optional[str] = None,
-                 progress: Union[bool, Report, None] = None) -> None:
+                 env: Optional[str] = None, progress: Union[bool, Report, None] = None) -> None:
         if not callable(function):
             raise InvalidType(f"{shown(function)} is no function: gpu.function takes one, or is a decorator of one")
         if wants is not None and wants not in _LIBRARIES:
@@ -72,10 +72,15 @@ class Function:
         if returns not in (None, "object", "ref"):
             raise InvalidCall(f"returns is {shown(returns)}; it can be 'object', for anything that can be pickled, 'ref', for "
                               "what stays in the worker, or None")
+        if python is not None and env is not None:
+            raise InvalidCall(f"python={shown(python)} and env={shown(env)}: give one of the two, an interpreter or an environment")
+        for option, value in (("python", python), ("env", env)):
+            if value is not None and (not isinstance(value, str) or not value):
+                raise InvalidType(f"{option} is {shown(value)}; it must be a str, as {_MEANT[option]}, or None")
         functools.update_wrapper(self, function, updated=())
         self._client = client
         self._function = function
-        self._name = getattr(function, "__name__", type(function).__name__)
+        self._name = name_of(function)
         self._device = device
         self._time_limit = None if time_limit is None else seconds(f"{self._name}: time_limit", time_limit)
         self._priority = priority
@@ -83,12 +88,11 @@ class Function:
             ("wants", wants), ("copy", copy), ("returns", returns), ("bars", bool(progress))) if value}
         self._keep = bool(keep)
         self._python = python
+        self._env = env
         self._progress = progress
         self._alone = False  # in a worker of its own: of an actor
         self._label = ""
-        self._id: Optional[str] = None  # once it was sent
-        # A worker of another interpreter may have no cloudpickle.
-        self._with_cloudpickle = python is not None and python != sys.executable
+        self._ids: dict[tuple[str, str, str], str] = {}  # once it was sent, by the versions that it was sent to
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function and waits.
@@ -134,21 +138,30 @@ class Function:
 
     def prepare(self, client: Connection, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Call:
         """The call of these arguments; sends the function if the daemon has not got it."""
-        arguments, arrays = _packed(self._name, client, self._said, self._python, inputs, keywords)
+        environment = environment_of(client, self._python, self._env)
+        chosen = environment if self._python or self._env else None
+        try:
+            arguments, arrays = _packed(self._name, client, environment, chosen, self._said, inputs, keywords)
+            refs = [one for one in arrays if isinstance(one, Ref)]
+            if refs and refs[0]._environment != environment:  # it runs in their worker, whose versions count
+                environment = refs[0]._environment
+                arguments, arrays = _packed(self._name, client, environment, chosen, self._said, inputs, keywords)
+            function = self._sent(client, environment)
+        except InvalidType:
+            forget_environments(client)  # the interpreter may be mended by the next call
+            raise
         options = _core.Options()
         options.device = self._device
         options.priority = self._priority
         options.time_limit = self._time_limit
         options.label = self._label
-        in_worker = any(isinstance(one, Ref) for one in arrays)  # whose environment it is then
-        options.function = (self._sent(client), "" if in_worker else environment_of(client, self._python), self._keep,
-                            self._alone)
+        options.function = (function, "" if refs else environment.id, self._keep, self._alone)
         values: dict[str, Any] = {"arguments": np.frombuffer(arguments, np.uint8)}
         held: dict[str, Any] = {}
         for index, array in enumerate(arrays):
             values[f"a{index}"] = array._ref if isinstance(array, (Array, Ref)) else array
             held[f"a{index}"] = array
-        call = Call(client, self, values, options, held)  # type: ignore[arg-type]
+        call = FunctionCall(client, self, values, options, held, environment)
         options.on_printed = Printer()
         if self._progress:
             from .progress_bar import attach
@@ -158,22 +171,23 @@ class Function:
 
     name = "function"
 
-    def _sent(self, client: Connection) -> str:
-        if self._id is None:
+    def _sent(self, client: Connection, environment: Environment) -> str:
+        versions = (environment.python, environment.numpy, environment.cloudpickle)
+        if versions not in self._ids:
             name = self._name.encode()[:64].decode("utf-8", "ignore")
-            self._id = client._core.put_function(name, pack(self._function, self._with_cloudpickle))
-        return self._id
+            self._ids[versions] = client._core.put_function(name, pack(self._function, environment))
+        return self._ids[versions]
 
     def forget(self, error: BaseException) -> bool:
         """Whether the error says that the daemon has no longer got what was sent once; the next call sends it again."""
         lost = {field for field, _ in getattr(error, "violations", ())} & {"function", "environment"}
         if lost and isinstance(error, NotFound):
-            self._id = None
-            _environments.pop(self._client, None)
+            self._ids.clear()
+            forget_environments(self._client)
         return bool(lost)
 
-    def value(self, client: Connection, result: _core.Result, out: Any, keep: Any) -> Any:
-        """The result of a call, whose arrays are taken out of the job's."""
+    def value(self, client: Connection, result: _core.Result, environment: Environment) -> Any:
+        """The result of a call in this environment, whose arrays are taken out of the job's."""
         came = set(result.outputs())
         arrays: list[Any] = []
         while f"a{len(arrays)}" in came:
@@ -184,11 +198,34 @@ class Function:
             arrays.append(array)
         refs: list[Ref] = []
         while f"r{len(refs)}" in came:
-            refs.append(Ref(client, result.take(f"r{len(refs)}")[0], self._python or sys.executable, Receipt.of_result(result)))
+            refs.append(Ref(client, result.take(f"r{len(refs)}")[0], environment, Receipt.of_result(result)))
         data = io.BytesIO(np.asarray(result.take("value")).tobytes())
-        unpickler: Any = (pickle.Unpickler if self._said.get("returns") == "object" else _Plain)(data)
+        unpickler: Any = (_Unpickler if self._said.get("returns") == "object" else _Plain)(data)
         unpickler.persistent_load = lambda place: refs[place[0]]._is(*place[1:]) if type(place) is tuple else arrays[place]
         return unpickler.load()
+
+
+class FunctionCall(Call):
+    """A call of a function, which knows where it runs."""
+
+    def __init__(self, client: Connection, function: Function, inputs: dict[str, Any], options: _core.Options,
+                 held: Mapping[str, Any], environment: Environment) -> None:
+        super().__init__(client, function, inputs, options, held)  # type: ignore[arg-type]
+        self._function = function
+        self._environment = environment
+
+    def finish(self, result: _core.Result) -> Any:
+        """The value that the function returned."""
+        return self._function.value(self.client, result, self._environment)
+
+
+# From Python 3.13 on, only those of a class in Python take a persistent_load or persistent_id of their own.
+class _Unpickler(pickle.Unpickler):
+    pass
+
+
+class _Pickler(pickle.Pickler):
+    pass
 
 
 class _Plain(pickle.Unpickler):
@@ -201,8 +238,8 @@ class _Plain(pickle.Unpickler):
         return kind
 
 
-def _packed(name: str, client: Connection, said: Mapping[str, Any], python: Optional[str], args: Sequence[Any],
-            kwargs: Mapping[str, Any]) -> tuple[bytes, list[Any]]:
+def _packed(name: str, client: Connection, environment: Environment, chosen: Optional[Environment], said: Mapping[str, Any],
+            args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[bytes, list[Any]]:
     """The pickled arguments, and the arrays that travel beside them, with the Refs."""
     arrays: list[Any] = []
     places: dict[int, int] = {}
@@ -211,7 +248,7 @@ def _packed(name: str, client: Connection, said: Mapping[str, Any], python: Opti
     def persistent_id(value: Any) -> Optional[int]:
         if isinstance(value, Held):
             value = value._held
-            value._check_for(name, client, python)
+            value._check_for(name, client, chosen)
         elif isinstance(value, Array):
             if value._client is not client and not client.same_daemon(value._client):
                 raise InvalidType(f"{name}: {value!r} is on another daemon than this call's: its elements are A.numpy()")
@@ -230,9 +267,9 @@ def _packed(name: str, client: Connection, said: Mapping[str, Any], python: Opti
         return places[id(value)]
 
     stream = io.BytesIO()
-    pickle.dump(said, stream, 5)
+    pickle.dump(said if environment.same_python else {**said, "plain": True}, stream, 5)
     plain = io.BytesIO()
-    pickler: Any = pickle.Pickler(plain, 5)
+    pickler: Any = _Pickler(plain, 5)
     pickler.persistent_id = persistent_id
     try:
         pickler.dump((tuple(args), dict(kwargs)))
@@ -240,10 +277,15 @@ def _packed(name: str, client: Connection, said: Mapping[str, Any], python: Opti
         if isinstance(error, Error):
             raise
         # Functions of __main__, lambdas and the like.
+        if not environment.same_python:
+            raise InvalidType(
+                f"{name}: an argument cannot be pickled without its code ({error}), and {environment.who} is Python "
+                f"{environment.python}, not {sys.version_info[0]}.{sys.version_info[1]}: code travels between equal versions "
+                "alone") from None
         arrays.clear()
         places.clear()
         plain = io.BytesIO()
-        cloud: Any = _cloudpickle().CloudPickler(plain, 5)
+        cloud: Any = cloudpickle_here().CloudPickler(plain, 5)
         cloud.persistent_id = persistent_id
         try:
             cloud.dump((tuple(args), dict(kwargs)))
@@ -251,65 +293,8 @@ def _packed(name: str, client: Connection, said: Mapping[str, Any], python: Opti
             raise
         except Exception as worse:
             raise InvalidType(f"{name}: an argument cannot be pickled: {worse}") from None
+    check_numpy(name, environment, np.__version__, plain.getvalue(), sum(not isinstance(one, Ref) for one in arrays))
     return stream.getvalue() + plain.getvalue(), arrays
-
-
-def _cloudpickle() -> Any:
-    try:
-        import cloudpickle
-    except ImportError:
-        raise ImportError("functions of your own need the package cloudpickle here: pip install cloudpickle") from None
-    return cloudpickle
-
-
-@functools.lru_cache(maxsize=1)
-def _sources() -> dict[str, str]:
-    """cloudpickle itself, for a worker that has none."""
-    cloudpickle = _cloudpickle()
-    folder = os.path.dirname(cloudpickle.__file__)
-    sources = {}
-    for file in ("cloudpickle.py", "__init__.py"):
-        with open(os.path.join(folder, file), encoding="utf-8") as source:
-            sources["cloudpickle" if file == "__init__.py" else f"cloudpickle.{file[:-3]}"] = source.read()
-    return {name: sources[name] for name in sorted(sources, reverse=True)}
-
-
-def pack(function: Callable[..., Any], with_cloudpickle: bool = False) -> bytes:
-    """A function for a worker, by value where its module is none that the worker can import.
-
-    Args:
-        function: the function.
-        with_cloudpickle: send cloudpickle along, for a worker that has none.
-
-    Raises:
-        TypeError: it cannot be pickled.
-        ImportError: there is no cloudpickle.
-    """
-    cloudpickle = _cloudpickle()
-    try:
-        code = cloudpickle.dumps(function, 5)
-    except Exception as error:
-        name = getattr(function, "__name__", repr(function))
-        raise InvalidType(f"{name} cannot be sent: {error}") from error
-    paths = [os.path.abspath(path) for path in sys.path if path == "" or os.path.isdir(path)]
-    return pickle.dumps({"python": sys.version_info[:2], "name": getattr(function, "__name__", type(function).__name__),
-                         "path": paths, "cloudpickle": _sources() if with_cloudpickle else {}, "pickle": code}, 5)
-
-
-_environments: weakref.WeakKeyDictionary[Connection, dict[tuple[str, str, int], str]] = weakref.WeakKeyDictionary()
-
-
-def environment_of(client: Connection, python: Optional[str]) -> str:
-    """The id of the environment that calls run in: this one, with this interpreter or another one."""
-    known = _environments.setdefault(client, {})
-    # Both halves of a variable as the system has them, which takes a tenth of the time of their texts.
-    variables_now = getattr(os.environ, "_data", os.environ)
-    key = (python or sys.executable, os.getcwd(), hash(frozenset(variables_now.items())))
-    if key not in known:
-        variables = [os.fsencode(name) + b"=" + os.fsencode(value) for name, value in os.environ.items()
-                     if not name.startswith(_OWN) and name not in _OWN_NAMES]
-        known[key] = client._core.open_environment(key[0], variables, key[1])
-    return known[key]
 
 
 def progress(fraction: float) -> None:

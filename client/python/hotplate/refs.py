@@ -9,6 +9,7 @@ from .connection import Connection
 from .errors import InvalidCall, InvalidType
 
 if TYPE_CHECKING:
+    from .environments import Environment
     from .receipt import Receipt
 
 
@@ -39,10 +40,10 @@ class Ref(Held):
         >>> gpu.function(lambda model, x: model.predict(x))(model, x)
     """
 
-    def __init__(self, client: Connection, id: str, python: str, receipt: Optional[Receipt] = None) -> None:
+    def __init__(self, client: Connection, id: str, environment: Environment, receipt: Optional[Receipt] = None) -> None:
         self._client = client
         self._id = id
-        self._python = python
+        self._environment = environment
         self.receipt = receipt
         self.type = ""
         self.worker = 0
@@ -59,8 +60,8 @@ class Ref(Held):
         self.type, self.worker = str(kind)[:200], int(worker)
         return self
 
-    def _check_for(self, name: str, client: Connection, python: Optional[str]) -> None:
-        """That a call of this client, in this interpreter, can have it."""
+    def _check_for(self, name: str, client: Connection, chosen: Optional[Environment]) -> None:
+        """That a call of this client, and in this environment if one was chosen, can have it."""
         if self._freed:
             raise InvalidCall(f"{name}: {self!r} is among the arguments, and was freed")
         its = self._client
@@ -72,9 +73,10 @@ class Ref(Held):
             if its.session != client.session:
                 raise InvalidType(f"{name}: {self!r} is among the arguments, and is of session {its.session}; this call is of "
                                   f"session {client.session}")
-        if python is not None and python != self._python:
-            raise InvalidCall(f"{name}: {self!r} is among the arguments, in a worker of {self._python}; the function has "
-                              f"python={python!r}")
+        here = self._environment
+        if chosen is not None and (chosen.interpreter, chosen.name) != (here.interpreter, here.name):
+            raise InvalidCall(f"{name}: {self!r} is among the arguments, in a worker of {here.who}; the function has "
+                              f"{chosen.who}")
 
     def free(self) -> None:
         """Lets the worker let go of the object now, or after the calls that have it.

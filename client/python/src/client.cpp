@@ -427,15 +427,19 @@ void BindClient(py::module_& module) {
           py::arg("kernel"))
       .def(
           "open_environment",
-          [](const PyClient& self, const std::string& python, const py::list& environment, const std::string& folder) {
+          [](const PyClient& self, const std::string& python, const py::list& environment, const std::string& folder,
+             const std::string& name, bool or_default) {
             v1::Program program;
             program.set_kind("python");
+            program.set_python_environment(name);
+            program.set_or_default_environment(or_default);
             program.add_arguments(python);
             for (const py::handle& variable : environment) program.add_environment(variable.cast<std::string>());
             program.set_folder(folder);
-            return Ask(self, [&](auto& client, const auto* stop) { return client.OpenEnvironment(program, stop); });
+            return ToDict(
+                Ask(self, [&](auto& client, const auto* stop) { return client.OpenEnvironment(program, stop); }));
           },
-          py::arg("python"), py::arg("environment"), py::arg("folder"))
+          py::arg("python"), py::arg("environment"), py::arg("folder"), py::arg("name"), py::arg("or_default"))
       .def(
           "put_function",
           [](const PyClient& self, const std::string& name, const py::bytes& code) {

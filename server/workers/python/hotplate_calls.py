@@ -8,7 +8,9 @@ import array
 import builtins
 import contextlib
 import fcntl
+import importlib
 import io
+import linecache
 import mmap
 import os
 import pickle
@@ -318,16 +320,20 @@ def array_of(data, dtype, shape):
 
 
 def function_of(code):
-    """The function that a client has packed (hotplate/functions.py)."""
+    """The function that a client has packed (hotplate/function_code.py)."""
     packed = pickle.loads(code)
-    ours, theirs = list(sys.version_info[:2]), list(packed["python"])
-    if ours != theirs:
-        raise Refused(
-            f"{packed['name']} comes from Python {theirs[0]}.{theirs[1]}, and the worker is Python {ours[0]}.{ours[1]} "
-            f"({sys.executable}): functions travel between equal versions alone; name an interpreter of yours with python=")
     for path in packed["path"]:
         if path not in sys.path:
             sys.path.append(path)
+    if "source" in packed:
+        return function_of_source(**packed["source"])
+    if "by_name" in packed:
+        return pickle.loads(packed["by_name"])
+    ours, theirs = list(sys.version_info[:2]), list(packed["python"])
+    if ours != theirs:  # the interpreter was replaced since the client was told its version
+        raise Refused(
+            f"{packed['name']} comes from Python {theirs[0]}.{theirs[1]}, and the worker is Python {ours[0]}.{ours[1]} "
+            f"({sys.executable}): connect anew")
     try:
         import cloudpickle  # noqa: F401
     except ImportError:
@@ -337,6 +343,25 @@ def function_of(code):
             sys.modules[name] = module
             exec(compile(source, f"<{name} of the client>", "exec"), module.__dict__)
     return pickle.loads(packed["pickle"])
+
+
+def function_of_source(name, module, texts, imports, values):
+    """A function whose text comes from a Python of another version (hotplate/by_source.py)."""
+    variables = {"__builtins__": builtins, "__name__": module}
+    for variable, imported in imports.items():
+        variables[variable] = importlib.import_module(imported)
+    others, defaults = pickle.loads(values)
+    variables.update(others)
+    for one, text in texts.items():
+        file = f"<{one} of the client>"
+        linecache.cache[file] = (len(text), None, text.splitlines(True), file)  # for tracebacks
+        try:
+            exec(compile(text, file, "exec", dont_inherit=True), variables)
+        except SyntaxError as error:
+            raise Refused(f"{one} is not Python {sys.version_info[0]}.{sys.version_info[1]} ({sys.executable}): {error.msg}: "
+                          f"{(error.text or '').strip()}") from None
+        variables[one].__defaults__, variables[one].__kwdefaults__ = defaults[one]
+    return variables[name]
 
 
 def converted(value, options):
@@ -357,6 +382,10 @@ def converted(value, options):
     return value.copy() if options.get("copy") else value
 
 
+class Unpickler(pickle.Unpickler):
+    """From Python 3.13 on, only one of a class in Python takes a persistent_load of its own."""
+
+
 class Unpacker:
     """The options, positional and keyword arguments."""
 
@@ -368,7 +397,7 @@ class Unpacker:
         stream = io.BytesIO(self.data)
         options = pickle.load(stream)
         arrays = [converted(one, options) for one in self.arrays]
-        unpickler = pickle.Unpickler(stream)
+        unpickler = Unpickler(stream)
         unpickler.persistent_load = lambda index: arrays[index]
         return (options, *unpickler.load())
 
@@ -455,12 +484,14 @@ def take_out(packer, one, found):
     return len(packer.arrays) - 1, None
 
 
-def packer_of_anything(stream):
+def packer_of_anything(stream, plain):
     """By choice objects come back as they are: of what is inside them, arrays of NumPy's own alone are taken out."""
     try:
         import cloudpickle
         dispatch = cloudpickle.CloudPickler
     except ImportError:
+        dispatch = pickle.Pickler
+    if plain:  # the client's Python cannot read code of this one
         dispatch = pickle.Pickler
     np = sys.modules.get("numpy")
 
@@ -477,7 +508,7 @@ def pack(value, options, name):
     """A result: the arrays in it, all else pickled, and the objects that stay."""
     stream = io.BytesIO()
     if options.get("returns") == "object":
-        packer = packer_of_anything(stream)
+        packer = packer_of_anything(stream, options.get("plain"))
         packer.dump(value)
         return packer.arrays, stream.getvalue(), []
     packer = Packer(stream, name)
