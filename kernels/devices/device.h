@@ -157,6 +157,8 @@ class Device {
   virtual Outcome Fetch(std::uint64_t /*identity*/) { return Outcome::Failed("this device keeps no arrays"); }
   // No task will be given this identity again. Afterwards the device does not touch the array's memory on the host.
   virtual void Forget(std::uint64_t /*identity*/) {}
+  // Another process is about to use the device: memory that is kept for tasks to come goes back to it. Thread-safe.
+  virtual void GiveBack() {}
   // Bytes free for jobs now; arrays that nobody uses count as free. Thread-safe.
   virtual std::uint64_t FreeBytes() const = 0;
   // May take milliseconds. Thread-safe: the sampler's thread calls it, and a lane's at the end of a long task.

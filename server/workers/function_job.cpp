@@ -156,16 +156,18 @@ absl::StatusOr<WorkerPool::Taken> FunctionJob::TakeWorker(const DeviceInfo& devi
   }
   taken = pool_.Take(KeyOn(device), call_.alone, daemon.claim_turn);
   if (taken.worker != nullptr) return taken;
-  absl::StatusOr<std::unique_ptr<CallWorker>> started = StartWorker(device, control, use);
+  absl::StatusOr<std::unique_ptr<CallWorker>> started = StartWorker(device, daemon, control, use);
   if (!started.ok()) return started.status();
   taken.worker = *std::move(started);
   pool_.Add(*taken.worker, call_.alone);
   return taken;
 }
 
-absl::StatusOr<std::unique_ptr<CallWorker>> FunctionJob::StartWorker(const DeviceInfo& device, TaskControl& control,
-                                                                     core::ProcessUse& use) {
+absl::StatusOr<std::unique_ptr<CallWorker>> FunctionJob::StartWorker(const DeviceInfo& device, const Daemon& daemon,
+                                                                     TaskControl& control, core::ProcessUse& use) {
   use.warm = false;
+  if (absl::Status status = CheckShared(device); !status.ok()) return status;
+  if (!device.host_memory) daemon.give_back();
   Program python = call_.environment->python;
   python.environment = EnvironmentOn(device, device.uuid.empty() ? device.threads_per_lane : python.threads_beside_gpu,
                                      python.environment, OwnVariables());

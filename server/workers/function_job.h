@@ -56,8 +56,8 @@ class FunctionJob final : public PrintingWork {
   // A worker for the call. NOT_FOUND: that of its objects is gone.
   absl::StatusOr<WorkerPool::Taken> TakeWorker(const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs,
                                                const Daemon& daemon, TaskControl& control, core::ProcessUse& use);
-  absl::StatusOr<std::unique_ptr<CallWorker>> StartWorker(const DeviceInfo& device, TaskControl& control,
-                                                          core::ProcessUse& use);
+  absl::StatusOr<std::unique_ptr<CallWorker>> StartWorker(const DeviceInfo& device, const Daemon& daemon,
+                                                          TaskControl& control, core::ProcessUse& use);
   void RunIn(CallWorker& worker, const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs,
              const Daemon& daemon, TaskControl& control, core::ProcessUse& use, core::RunResult& result);
   absl::StatusOr<CallReply> CallIn(CallWorker& worker, const std::vector<core::OutsideInput>& inputs,

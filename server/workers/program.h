@@ -26,7 +26,7 @@ struct Program {
   bool strays_end = false;  // what its processes abandon is killed at once, not at its own end
   std::optional<TerminalSize> terminal = std::nullopt;  // its standard streams are one, of this size as it begins
   int threads_beside_gpu = 1;                           // of the processor, where it gets a lane of a GPU
-  std::string named_environment = {};  // its Python environment; empty: none of a name
+  std::string named_environment = {};                   // its Python environment; empty: none of a name
 };
 
 // A program as bytes, for another process of the same hotplated: each string with its length before it.

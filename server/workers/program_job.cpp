@@ -61,13 +61,15 @@ absl::StatusOr<WarmPythons::Started> ProgramJob::Start(TaskControl& control) {
   return WarmPythons::Started{*std::move(running), terminal_ ? "it has a terminal" : ""};
 }
 
-core::RunResult ProgramJob::Run(const DeviceInfo& device, const std::vector<core::OutsideInput>&, const Daemon&,
+core::RunResult ProgramJob::Run(const DeviceInfo& device, const std::vector<core::OutsideInput>&, const Daemon& daemon,
                                 TaskControl& control) {
   program_.environment =
       EnvironmentOn(device, device.uuid.empty() ? device.threads_per_lane : program_.threads_beside_gpu,
                     program_.environment, OwnVariables());
   const Steady::time_point start = Steady::now();
-  absl::StatusOr<WarmPythons::Started> started = Start(control);
+  if (!device.host_memory) daemon.give_back();
+  const absl::Status shared = kind_ == Kind::kPython ? CheckShared(device) : absl::OkStatus();
+  absl::StatusOr<WarmPythons::Started> started = shared.ok() ? Start(control) : shared;
   const Steady::duration start_took = Steady::now() - start;
   const std::string name = program_.arguments.front();
   std::string environment = program_.named_environment;
@@ -164,6 +166,17 @@ absl::StatusOr<ProgramEnd> ProgramJob::Attend(RunningProgram& running, TaskContr
   while (running.err && ReadSome(running.err, OutputStream::kErr, *streams_)) {
   }
   return *end;
+}
+
+absl::Status CheckShared(const DeviceInfo& device) {
+  const bool alone = device.mode.find("EXCLUSIVE_PROCESS") != std::string::npos ||
+                     device.mode.find("EXCLUSIVE_THREAD") != std::string::npos;
+  if (!alone || device.mode.find("MPS") != std::string::npos) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the compute mode of ", device.id, " is ", device.mode,
+      ", and the daemon has it: Python of yours cannot use it beside the daemon, unless NVIDIA's MPS runs on "
+      "the node or the mode is DEFAULT (nvidia-smi -c DEFAULT, as root); without a GPU it runs with --device "
+      "cpu0"));
 }
 
 std::vector<std::string> EnvironmentOn(const DeviceInfo& device, int threads, const std::vector<std::string>& client,

@@ -61,6 +61,9 @@ class ProgramJob final : public PrintingWork {
   const std::shared_ptr<ProgramStreams> streams_;
 };
 
+// FAILED_PRECONDITION: the device belongs to one process alone, and that is the daemon.
+absl::Status CheckShared(const DeviceInfo& device);
+
 // The environment of a program on this device: the client's variables, but those that are the node's or the lane's to
 // say.
 //   from the node        SLURM_*, TMPDIR

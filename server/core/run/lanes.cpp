@@ -185,7 +185,7 @@ void Lanes::Run(const Scheduler::Begun& begun) {
   const std::shared_ptr<Job> kept = job.shared_from_this();
   parts_.jobs.Started(job, parts_.devices[seat.device()].info().id, begun.time);
   RunResult result = job.work != nullptr
-                         ? seat.runner->RunOutside(job, parts_.scheduler)
+                         ? seat.runner->RunOutside(job, parts_.devices[seat.device()], parts_.scheduler)
                          : seat.runner->Run(job, job.spec().Hash(), *job.NeedOf(seat.device()),
                                             [&](const Task& task) { return seat.lane->Run(task, job.control); });
   Finish(seat, job, begun, std::move(result));

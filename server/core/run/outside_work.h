@@ -34,6 +34,8 @@ class OutsideWork {
     // Takes a turn (schedule/turns.h) that nobody has (false: somebody has it), and gives it back.
     std::function<bool(std::uint64_t turn)> claim_turn;
     std::function<void(std::uint64_t turn)> leave_turn;
+    // Memory that the device keeps for tasks to come goes back to it: another process is about to begin there.
+    std::function<void()> give_back;
   };
   struct Place {
     std::string device;      // as in JobRequest

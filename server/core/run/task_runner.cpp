@@ -148,7 +148,7 @@ RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNe
   return result;
 }
 
-RunResult TaskRunner::RunOutside(Job& job, Scheduler& scheduler) {
+RunResult TaskRunner::RunOutside(Job& job, Device& device, Scheduler& scheduler) {
   RunResult result;
   result.error = Gather(job, result);
   if (result.error.ok()) result.error = BringToHost(job);
@@ -161,7 +161,8 @@ RunResult TaskRunner::RunOutside(Job& job, Scheduler& scheduler) {
     result = job.work->Run(device_, inputs,
                            {.allocate = [this](std::size_t bytes) { return arrays_.AllocateArray(bytes); },
                             .claim_turn = [&scheduler](std::uint64_t turn) { return scheduler.ClaimTurn(turn); },
-                            .leave_turn = [&scheduler](std::uint64_t turn) { scheduler.LeaveTurn(turn); }},
+                            .leave_turn = [&scheduler](std::uint64_t turn) { scheduler.LeaveTurn(turn); },
+                            .give_back = [&device] { device.GiveBack(); }},
                            job.control);
     result.load = load;
     for (const JobOutputValue& output : result.outputs) {

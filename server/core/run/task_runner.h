@@ -24,7 +24,7 @@ class TaskRunner {
   RunResult Run(Job& job, const std::string& spec_hash, const DeviceNeed& need,
                 absl::FunctionRef<Report(const Task&)> run);
   // The same for work that is no kernel's; it may ask for the scheduler's turns.
-  RunResult RunOutside(Job& job, Scheduler& scheduler);
+  RunResult RunOutside(Job& job, Device& device, Scheduler& scheduler);
 
  private:
   // CANCELLED where the job is to be cancelled while a file is read.

@@ -128,6 +128,18 @@ TEST_F(ExecutorTest, AFullDeviceIsNotSmallForGood) {
   EXPECT_TRUE(task.Added());
 }
 
+TEST_F(ExecutorTest, TheWholePoolIsGivenBackForAnotherProcess) {
+  ASSERT_TRUE(Open({}, 1).ok());
+  device_->GiveBack();
+  FloatTask task("vector_add", 40 * kMiB / 4);
+  ASSERT_TRUE(task.RunOn(lane()).ok());
+  EXPECT_EQ(Sampled().pool_reserved_bytes, 120 * kMiB);
+  device_->GiveBack();
+  EXPECT_EQ(Sampled().pool_reserved_bytes, 0u);
+  ASSERT_TRUE(task.RunOn(lane()).ok());
+  EXPECT_TRUE(task.Added());
+}
+
 TEST_F(ExecutorTest, AnIdleDeviceGivesItsPoolBack) {
   using std::chrono::seconds;
   const auto later = [](int s) { return std::chrono::steady_clock::now() + seconds(s); };

@@ -170,6 +170,7 @@ extern "C" __attribute__((visibility("default"))) const hotplate_cuda_table* hot
       .fetch = [](hotplate_cuda_device*, uint64_t, hotplate_outcome* outcome) { Say(outcome, HOTPLATE_OK, ""); },
       .forget = [](hotplate_cuda_device*, uint64_t) {},
       .free_bytes = FreeBytes,
+      .give_back = [](hotplate_cuda_device*) {},
       .sample = Sample,
   };
   return &table;

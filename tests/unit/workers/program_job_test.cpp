@@ -12,6 +12,7 @@ namespace hotplate::server {
 namespace {
 
 using core::RunResult;
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -28,6 +29,7 @@ DeviceInfo Gpu() {
   DeviceInfo info;
   info.id = "gpu0";
   info.uuid = "GPU-1234";
+  info.host_memory = false;
   return info;
 }
 
@@ -126,6 +128,29 @@ TEST_F(ProgramJobTest, OneThatWorksIsNotQuiet) {
   });
   job->Run(Cpu(), {}, {}, control_);
   client.join();
+}
+
+TEST_F(ProgramJobTest, ADeviceOfTheDaemonAloneIsForNobodyElse) {
+  DeviceInfo gpu = Gpu();
+  EXPECT_TRUE(CheckShared(Cpu()).ok());
+  EXPECT_TRUE(CheckShared(gpu).ok());
+  gpu.mode = "EXCLUSIVE_PROCESS, MPS";
+  EXPECT_TRUE(CheckShared(gpu).ok());
+  gpu.mode = "EXCLUSIVE_PROCESS";
+  EXPECT_THAT(std::string(CheckShared(gpu).message()),
+              AllOf(HasSubstr("gpu0 is EXCLUSIVE_PROCESS"), HasSubstr("cpu0")));
+}
+
+TEST_F(ProgramJobTest, TheDeviceGivesItsMemoryBackBeforeItBegins) {
+  int given_back = 0;
+  const core::OutsideWork::Daemon daemon{.allocate = {}, .claim_turn = {}, .leave_turn = {}, .give_back = [&] {
+                                           EXPECT_EQ(Kept(), "");
+                                           ++given_back;
+                                         }};
+  Job("echo begun", false)->Run(Gpu(), {}, daemon, control_);
+  EXPECT_EQ(given_back, 1);
+  Job("echo begun", false)->Run(Cpu(), {}, daemon, control_);
+  EXPECT_EQ(given_back, 1);
 }
 
 TEST_F(ProgramJobTest, ItsEndAndItsOutputAreTold) {

@@ -322,6 +322,13 @@ void DeviceExecutor::Rest(std::chrono::steady_clock::time_point now) {
   shrunk_ = true;
 }
 
+void DeviceExecutor::GiveBack() {
+  if (!Usable().ok() || !Enter().ok()) return;
+  const AloneLock lock(allocating_);
+  // Should this fail, the device's next task finds out why.
+  static_cast<void>(Shrink(0));
+}
+
 Outcome DeviceExecutor::Judge(const Outcome& failure, const LaneExecutor* lane, const std::string& what,
                               CUstream_st* stream) {
   if (const Outcome usable = Usable(); !usable.ok()) return usable;

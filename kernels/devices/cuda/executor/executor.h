@@ -97,6 +97,8 @@ class DeviceExecutor {
   // Gives the pool's memory back to the device, except for a small rest, if no task has had memory for some seconds.
   // Call it now and then, from any thread.
   void Rest(std::chrono::steady_clock::time_point now);
+  // Gives all of it back that no task has, since another process is about to begin there.
+  void GiveBack();
 
   // After a failure of `what` ("kernel selu") on `stream`, in a lane or in none: the same outcome if the device still
   // works, else marks it lost.

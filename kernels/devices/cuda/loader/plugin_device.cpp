@@ -305,6 +305,11 @@ class PluginDevice : public Device {
     if (device_ != nullptr) device_->table().forget(device_->get(), identity);
   }
 
+  void GiveBack() override {
+    const SharedLock lock(mutex_);
+    if (device_ != nullptr) device_->table().give_back(device_->get());
+  }
+
   std::uint64_t FreeBytes() const override {
     const SharedLock lock(mutex_);
     return device_ == nullptr ? 0 : device_->FreeBytes();

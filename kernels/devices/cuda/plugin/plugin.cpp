@@ -121,6 +121,8 @@ void Forget(hotplate_cuda_device* device, uint64_t identity) { FromC(device)->Fo
 
 uint64_t FreeBytes(hotplate_cuda_device* device) { return FromC(device)->FreeBytes(); }
 
+void GiveBack(hotplate_cuda_device* device) { FromC(device)->GiveBack(); }
+
 // Asked for many times a second whether tasks come or not, so the moment to look whether the device is idle.
 int32_t Sample(hotplate_cuda_device* device, hotplate_cuda_sample* sample) {
   FromC(device)->Rest(std::chrono::steady_clock::now());
@@ -172,6 +174,7 @@ const hotplate_cuda_table& Table() {
       .fetch = Fetch,
       .forget = Forget,
       .free_bytes = FreeBytes,
+      .give_back = GiveBack,
       .sample = Sample,
   };
   return table;

@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /* Raised with any change to this file or to kernels/call/abi.h. The first two fields of the table never move. */
-#define HOTPLATE_CUDA_ABI_VERSION 6
+#define HOTPLATE_CUDA_ABI_VERSION 7
 #define HOTPLATE_CUDA_ENTRY_POINT "hotplate_cuda_plugin"
 
 typedef struct hotplate_cuda_device hotplate_cuda_device;
@@ -125,6 +125,8 @@ typedef struct hotplate_cuda_table {
 
   /* Bytes that tasks could get now: free memory, and that of unused arrays. Zero for a lost device. */
   uint64_t (*free_bytes)(hotplate_cuda_device* device);
+  /* Gives what the pool keeps for tasks to come back to the device, for another process: best effort. */
+  void (*give_back)(hotplate_cuda_device* device);
   /* 0 if it could not be read (a lost device). */
   int32_t (*sample)(hotplate_cuda_device* device, hotplate_cuda_sample* sample);
 } hotplate_cuda_table;
