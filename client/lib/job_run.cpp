@@ -162,8 +162,9 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
     if (const auto destination = destinations.find(output->name()); destination != destinations.end()) {
       status = Download(connection, output->array_id(), 0, destination->second, one);
     } else if (options.take_output) {
-      const TakePiece take = [&](const Signature& signature, std::uint64_t offset, std::span<const std::byte> piece) {
-        return options.take_output(output->name(), signature, offset, piece);
+      const TakePiece take = [&, name = output->name()](const Signature& signature, std::uint64_t offset,
+                                                        std::span<const std::byte> piece) {
+        return options.take_output(name, signature, offset, piece);
       };
       status = Download(connection, output->array_id(), array.signature, take, one);
     } else {

@@ -16,6 +16,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 # Tests must not depend on whether this machine has a GPU: the driver that they look for is not there.
 NO_DRIVER = {"HOTPLATE_CUDA_DRIVER_LIBRARY": "/nonexistent/libcuda.so.1"}
+# Nor on what else it does: how soon a cancel takes effect is judged where the kit is run in earnest.
+UNHURRIED = {"HOTPLATE_KIT_COMMAND_MS": "60000"}
 
 # What tests/fakes/cuda/host_kernels.cpp has.
 FAKE_KERNELS = ("integrate2d", "mandelbrot", "matmul", "selu", "trig_identity", "vector_add")
@@ -44,7 +46,7 @@ class KitCase(unittest.TestCase):
         environment = {key: value for key, value in os.environ.items() if key != "HOTPLATE_REQUIRE_CUDA"}
         out = self.folder / "out"
         done = subprocess.run([sys.executable, str(HERE / "run"), "--out", str(out), "--quick", "--keep-logs", *words], text=True,
-                              env=environment | NO_DRIVER | (env or {}), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              env=environment | NO_DRIVER | UNHURRIED | (env or {}), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               stdin=subprocess.DEVNULL, check=False)
         logs = "".join(f"\n== {log.name}\n{log.read_text(errors='replace')[-4000:]}" for log in out.glob("logs/*.log"))
         self.assertEqual(done.returncode, code, done.stdout + logs)
