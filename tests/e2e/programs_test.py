@@ -275,7 +275,6 @@ class Programs(harness.Case):
         self.hotplate("exec", "--label", "x" * 65, "true", code=harness.INVALID, says="64 bytes")
         self.hotplate("exec", "--request-id", "x", "true", code=harness.USAGE, says="hotplate submit exec")
         self.hotplate("exec", code=harness.USAGE, says="PROGRAM is missing")
-        self.hotplate("python", code=harness.USAGE, says="SCRIPT is missing")
         self.hotplate("exec", "--devise", "x", "true", code=harness.USAGE, says="--device")
         self.hotplate("python", "true", code=harness.INVALID, env={"HOTPLATE_PYTHON": "/no/python"}, says='"/no/python"')
 
