@@ -221,7 +221,7 @@ void Assembly::OpenPythons() {
 absl::Status Assembly::Listen() {
   context_ = std::make_unique<ServiceContext>(Parts());
   if (const std::string& caches = context_->programs().jit_caches.folder(); !caches.empty()) {
-    context_->PostForEnvironments(0, [caches] { JitCaches::CutDown(caches); }).IgnoreError();
+    cutting_caches_ = std::jthread([caches](const std::stop_token& stop) { JitCaches::CutDown(caches, stop); });
   }
   ListenOptions options;
   options.address = config_.listen;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "kernels/base/mutex.h"
 #include "server/config.h"
@@ -104,6 +105,7 @@ class Assembly {
   std::unique_ptr<GrpcServer> server_;
   SocketFile socket_file_;
   std::unique_ptr<ArraySaver> saver_;
+  std::jthread cutting_caches_;
 
   std::atomic<core::nanoseconds> kill_wait_{core::nanoseconds(kSlurmKillWait)};
   bool kill_wait_known_ = false;  // this and the next of the thread that asks Slurm

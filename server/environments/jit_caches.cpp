@@ -18,7 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kCudas[] = "cuda";            // has an index of its own, which files must not be taken from
+// Names that nobody else gives to a folder: what is in ours is removed in time, and --jit-cache may name any folder.
+constexpr char kCupy[] = "hotplate-cupy", kNumba[] = "hotplate-numba", kJax[] = "hotplate-jax";
+constexpr char kCudas[] = "hotplate-cuda";   // has an index of its own, which files must not be taken from
 constexpr std::size_t kMostFiles = 200'000;  // that are looked at
 
 struct CachedFile {
@@ -27,17 +29,20 @@ struct CachedFile {
   std::time_t used = 0;
 };
 
-// Regular files below the folder; follows no link.
-std::vector<CachedFile> FilesIn(const std::string& folder) {
+// Regular files of the packages' caches; follows no link.
+std::vector<CachedFile> FilesIn(const std::string& folder, const std::stop_token& stop) {
   std::vector<CachedFile> files;
-  std::error_code error;
-  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error), end;
-       !error && at != end && files.size() < kMostFiles; at.increment(error)) {
-    if (at.depth() == 0 && at->path().filename() == kCudas) at.disable_recursion_pending();
-    struct stat facts {};
-    if (lstat(at->path().c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
-    files.push_back({at->path().string(), static_cast<std::uint64_t>(facts.st_size),
-                     std::max(facts.st_atim.tv_sec, facts.st_mtim.tv_sec)});
+  for (const char* const cache : {kCupy, kNumba, kJax}) {
+    const fs::path top = fs::path(folder) / cache;
+    std::error_code error;
+    if (fs::is_symlink(fs::symlink_status(top, error))) continue;
+    for (fs::recursive_directory_iterator at(top, fs::directory_options::skip_permission_denied, error), end;
+         !error && at != end && files.size() < kMostFiles && !stop.stop_requested(); at.increment(error)) {
+      struct stat facts {};
+      if (lstat(at->path().c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
+      files.push_back({at->path().string(), static_cast<std::uint64_t>(facts.st_size),
+                       std::max(facts.st_atim.tv_sec, facts.st_mtim.tv_sec)});
+    }
   }
   return files;
 }
@@ -51,9 +56,9 @@ bool Has(const std::vector<std::string>& variables, const std::string& name) {
 
 JitCaches::JitCaches(std::string folder, const std::vector<std::string>& node)
     : folder_(folder),
-      variables_{{"CUPY_CACHE_DIR", folder + "/cupy"},
-                 {"NUMBA_CACHE_DIR", folder + "/numba"},
-                 {"JAX_COMPILATION_CACHE_DIR", folder + "/jax"},
+      variables_{{"CUPY_CACHE_DIR", folder + "/" + kCupy},
+                 {"NUMBA_CACHE_DIR", folder + "/" + kNumba},
+                 {"JAX_COMPILATION_CACHE_DIR", folder + "/" + kJax},
                  {"CUDA_CACHE_PATH", folder + "/" + kCudas}} {
   constexpr std::string_view kSites = "CUDA_CACHE_PATH=";
   for (const std::string& variable : node) {
@@ -92,8 +97,9 @@ void JitCaches::AddTo(std::vector<std::string>& variables) const {
   }
 }
 
-std::size_t JitCaches::CutDown(const std::string& folder, std::uint64_t most) {
-  std::vector<CachedFile> files = FilesIn(folder);
+std::size_t JitCaches::CutDown(const std::string& folder, const std::stop_token& stop, std::uint64_t most) {
+  std::vector<CachedFile> files = FilesIn(folder, stop);
+  if (stop.stop_requested()) return 0;
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.used > b.used; });
   const std::time_t oldest = std::time(nullptr) - std::time_t{kMostDays} * 24 * 3600;
   std::uint64_t bytes = 0;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,9 +32,10 @@ class JitCaches {
   // them not.
   void AddTo(std::vector<std::string>& variables) const;
 
-  // Removes what was used last before kMostDays, and then what was not used for longest, until the rest is within
-  // `most` bytes. Returns how many files it removed.
-  static std::size_t CutDown(const std::string& folder, std::uint64_t most = kMostBytes);
+  // Of the packages' caches alone: removes what was used last before kMostDays, and then what was not used for longest,
+  // until the rest is within `most` bytes. May take minutes on a file server. Returns how many files it removed.
+  static std::size_t CutDown(const std::string& folder, const std::stop_token& stop = {},
+                             std::uint64_t most = kMostBytes);
 
  private:
   std::string folder_;

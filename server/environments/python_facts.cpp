@@ -67,7 +67,8 @@ absl::Status NoPython(const Program& python, const EndedProgram& ended) {
 
 absl::StatusOr<PythonFacts> FactsIn(const Program& python, absl::string_view said) {
   std::vector<std::string> words = absl::StrSplit(said, '\0');
-  words.pop_back();  // behind the last one
+  words.pop_back();                         // behind the last one
+  if (words.empty()) words.emplace_back();  // it was cut off
   PythonFacts facts;
   facts.version = words[0];
   const std::vector<std::string> numbers = absl::StrSplit(facts.version, '.');

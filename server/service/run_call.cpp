@@ -199,7 +199,7 @@ void RunCall::SendPrinted(std::uint64_t tag) {
 }
 
 void RunCall::TakePrintedLocked(std::uint64_t tag, const Active& active) {
-  if (active.streams) AddPrintedLocked(tag, active.id, active.streams->TakeOutput());
+  if (active.streams) AddPrintedLocked(tag, active.id, active.streams->TakeOutput(this));
 }
 
 void RunCall::OnRoom() {

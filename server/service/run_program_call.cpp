@@ -67,8 +67,13 @@ bool RunProgramCall::Obey(v1::RunProgramRequest& request) {
       streams_->CloseInput();
       return true;
     case v1::RunProgramRequest::kTerminal:
-      if (const auto size = wire::FromProto(request.terminal()); size.ok()) streams_->Resize(*size);
-      return true;
+      if (const auto size = wire::FromProto(request.terminal()); size.ok()) {
+        streams_->Resize(*size);
+        return true;
+      } else {
+        Refuse(size.status());
+        return false;
+      }
     case v1::RunProgramRequest::kProgram:
       Refuse(absl::InvalidArgumentError("the stream has its program already; open another stream for another one"));
       return false;

@@ -21,6 +21,7 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
+constexpr int kMostInterrupts = 16;                     // that somebody else has sent to one which waits
 constexpr std::chrono::milliseconds kLookAtCancel(10);  // at what asks for a cancel
 constexpr std::chrono::milliseconds kInterruptIsThere(200);
 
@@ -62,7 +63,11 @@ bool CallWorker::Forget(const std::vector<std::uint64_t>& objects) {
   to_forget_.insert(to_forget_.end(), objects.begin(), objects.end());
   while (!to_forget_.empty()) {
     std::vector<std::uint64_t> rest = to_forget_;
-    if (!SendMessage(calls_.get(), TakeForgetMessage(rest), {}, MSG_DONTWAIT)) return false;
+    if (!SendMessage(calls_.get(), TakeForgetMessage(rest), {}, MSG_DONTWAIT)) {
+      if (errno == EAGAIN) return false;
+      to_forget_.clear();  // it is gone, and they with it
+      return true;
+    }
     to_forget_ = std::move(rest);
   }
   return true;
@@ -86,10 +91,11 @@ bool CallWorker::Refresh() {
   PassOn(nobodys);
   // Neither has anything to read while it waits, but for its end, and an interrupt that somebody else has sent.
   pollfd descriptors[] = {{running_.control.get(), POLLIN, 0}, {calls_.get(), POLLIN, 0}};
-  while (poll(descriptors, std::size(descriptors), 0) != 0) {
+  for (int i = 0; i < kMostInterrupts; ++i) {
+    if (poll(descriptors, std::size(descriptors), 0) == 0) return true;
     if (descriptors[0].revents != 0 || !AwaitInterrupted()) return false;
   }
-  return true;
+  return false;
 }
 
 std::string CallWorker::WhyGone() {

@@ -119,7 +119,7 @@ core::RunResult FunctionJob::Run(const DeviceInfo& device, const std::vector<cor
     RunIn(*taken->worker, device, inputs, daemon, control, use, result);
     result.report.kernel_ns = static_cast<std::uint64_t>((Steady::now() - begin).count());
     pool_.Return(KeyOn(device), std::move(taken->worker),
-                 absl::IsCancelled(result.error)
+                 control.cancel_requested() || result.error.ok()
                      ? "it was ended with a call that was cancelled, or had reached its time limit, and went on"
                      : std::string(result.error.message()));
     if (taken->has_turn) daemon.leave_turn(id);
@@ -146,6 +146,9 @@ absl::StatusOr<WorkerPool::Taken> FunctionJob::TakeWorker(const DeviceInfo& devi
                                                           core::ProcessUse& use) {
   WorkerPool::Taken taken;
   use.warm = true;
+  if (call_.alone) {  // others may have been queued beside this one
+    if (absl::Status status = pool_.RoomForAlone(); !status.ok()) return status;
+  }
   if (holder_ != nullptr) {
     taken.worker = pool_.TakeHolder(holder_->id, call_.alone);
     if (taken.worker != nullptr) return taken;

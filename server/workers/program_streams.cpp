@@ -27,19 +27,19 @@ ProgramStreams::ProgramStreams(bool has_client) : has_client_(has_client), input
 
 void ProgramStreams::Listen(const void* who, std::function<void()> changed) {
   MutexLock calling(calling_);
-  listener_ = who;
   changed_ = std::move(changed);
   MutexLock lock(mutex_);
+  listener_ = who;
   has_client_ = true;
 }
 
 void ProgramStreams::Leave(const void* who) {
   {
     MutexLock calling(calling_);
+    MutexLock lock(mutex_);
     if (listener_ != nullptr && listener_ != who) return;
     listener_ = nullptr;
     changed_ = nullptr;
-    MutexLock lock(mutex_);
     has_client_ = false;
     output_.clear();
     output_bytes_ = 0;
@@ -48,10 +48,11 @@ void ProgramStreams::Leave(const void* who) {
   Wake();
 }
 
-std::vector<OutputPiece> ProgramStreams::TakeOutput() {
+std::vector<OutputPiece> ProgramStreams::TakeOutput(const void* who) {
   std::vector<OutputPiece> taken;
   {
     MutexLock lock(mutex_);
+    if (listener_ != nullptr && who != nullptr && listener_ != who) return taken;
     taken.assign(std::make_move_iterator(output_.begin()), std::make_move_iterator(output_.end()));
     output_.clear();
     if (std::exchange(output_bytes_, 0) < kOnTheWay) return taken;

@@ -42,7 +42,8 @@ class ProgramStreams {
   void Listen(const void* who, std::function<void()> changed);
   // Nothing if another one listens now.
   void Leave(const void* who);
-  std::vector<OutputPiece> TakeOutput();
+  // Nothing for one in whose place another listens.
+  std::vector<OutputPiece> TakeOutput(const void* who = nullptr);
   void AddInput(std::string text);
   void CloseInput();
   bool HasRoomForInput() const;
@@ -85,6 +86,7 @@ class ProgramStreams {
   mutable Mutex mutex_;
   const Descriptor* wake_ ABSL_GUARDED_BY(mutex_) = nullptr;
   bool has_client_ ABSL_GUARDED_BY(mutex_);
+  const void* listener_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::deque<OutputPiece> output_ ABSL_GUARDED_BY(mutex_);
   std::size_t output_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<std::string> input_ ABSL_GUARDED_BY(mutex_);
@@ -98,7 +100,6 @@ class ProgramStreams {
   std::uint64_t left_out_ ABSL_GUARDED_BY(mutex_) = 0;
 
   Mutex calling_;  // held while `changed_` is called
-  const void* listener_ ABSL_GUARDED_BY(calling_) = nullptr;
   std::function<void()> changed_ ABSL_GUARDED_BY(calling_);
 };
 

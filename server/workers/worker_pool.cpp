@@ -51,9 +51,10 @@ WorkerPool::Taken WorkerPool::Take(const std::string& key, bool alone,
 
 std::unique_ptr<CallWorker> WorkerPool::TakeHolder(std::uint64_t id, bool alone) {
   MutexLock lock(mutex_);
-  if (alone) alone_.insert(id);
   const Place one = Find(id);
-  return one == waiting_.end() ? nullptr : Hire(one);
+  if (one == waiting_.end()) return nullptr;
+  if (alone) alone_.insert(id);
+  return Hire(one);
 }
 
 std::unique_ptr<CallWorker> WorkerPool::Hire(Place one) {

@@ -262,7 +262,7 @@ class Environments(harness.Case):
         show = textwrap.dedent(f"import os\nfor name in {names}: print(os.environ.get(name))")
         out = self.hotplate("python", "-c", show, env={"HOTPLATE_PYTHON": PYTHON, "NUMBA_CACHE_DIR": "/mine"}).split()
         jit = self.folder / "jit"
-        self.assertEqual(out, [f"{jit}/cupy", "/mine", f"{jit}/jax", f"{jit}/cuda"])
+        self.assertEqual(out, [f"{jit}/hotplate-cupy", "/mine", f"{jit}/hotplate-jax", f"{jit}/hotplate-cuda"])
         self.assertEqual(stat.S_IMODE(jit.stat().st_mode), 0o700)
 
     def test_a_folder_that_others_could_read_is_not_used(self):

@@ -282,6 +282,22 @@ def test_a_worker_that_is_killed_while_it_waits(gpu, make):
     lost(gpu, model, "SIGKILL")
 
 
+def test_what_is_freed_stays_for_the_calls_that_were_made(gpu, make):
+    model, large = make(4), np.ones(300_000)
+    use = gpu.function(lambda one, x: one.weight * x.sum())
+    futures = [use.submit(model, large) for _ in range(3)]
+    model.free()
+    assert [future.result(PATIENCE) for future in futures] == [1_200_000.0] * 3
+    with pytest.raises(ValueError, match="was freed"):
+        use(model, large)
+    with pytest.raises(KeyError, match="freed already"):
+        model.free()
+    wait_until(lambda: f"'{model._id}'" not in str(gpu._core.arrays()), "it is gone")
+    with gpu.actor(Model, 5) as actor:
+        futures = [actor.note(i) for i in range(20)]
+    assert [future.exception(PATIENCE) for future in futures] == [None] * 20
+
+
 def test_a_cancel_that_is_heard_loses_nothing(gpu, make):
     def endless(model):
         while True:

@@ -58,11 +58,14 @@ std::string LabelOf(const std::vector<std::string>& words, bool python) {
 
 // Python is one to talk to as it would be here: without a script, and with -i before it.
 bool IsInteractive(const std::vector<std::string>& words) {
+  bool is_value = false;  // of the option before it
   for (const std::string& word : words) {
+    if (std::exchange(is_value, false)) continue;
     if (word == "-i") return true;
     if (word.empty() || word[0] != '-' || word == "-" || word == "-c" || word == "-m") return false;
+    is_value = word == "-X" || word == "-W" || word == "--check-hash-based-pycs";
   }
-  return words.empty();
+  return true;
 }
 
 absl::StatusOr<bool> HasTerminal(const Invocation& call, const ProgramWords& words) {

@@ -72,8 +72,12 @@ void ProgramSignals::Run() {
 
 void ProgramSignals::Handle(int number) {
   if (number == SIGWINCH) {
-    MutexLock lock(mutex_);
-    if (resized_) resized_();
+    std::function<void()> resized;
+    {
+      MutexLock lock(mutex_);
+      resized = resized_;
+    }
+    if (resized) resized();
     return;
   }
   if (!connected_) _exit(128 + number);  // there is nothing yet to tidy up

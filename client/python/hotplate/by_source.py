@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import __future__
 import ast
 import dis
 import inspect
@@ -81,6 +82,8 @@ def _text_of(function: Any) -> str:
     arguments.defaults = [nothing for _ in arguments.defaults]
     arguments.kw_defaults = [None if default is None else nothing for default in arguments.kw_defaults]
     text = ast.unparse(ast.fix_missing_locations(ast.Module([node], [])))
+    if function.__code__.co_flags & __future__.annotations.compiler_flag:  # of functions in it
+        text = f"from __future__ import annotations\n{text}"
     made = next(const for const in compile(text, "", "exec", dont_inherit=True).co_consts if isinstance(const, types.CodeType))
     if list(_meaning(made)) != list(_meaning(function.__code__)):
         raise Unfit("its file has changed since it was imported, or something else has changed its code")

@@ -138,12 +138,14 @@ class Function:
 
     def prepare(self, client: Connection, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Call:
         """The call of these arguments; sends the function if the daemon has not got it."""
-        environment = environment_of(client, self._python, self._env)
-        chosen = environment if self._python or self._env else None
+        ref = _ref_in((inputs, keywords))
+        chosen = environment_of(client, self._python, self._env) if self._python or self._env else None
+        # A call with Refs runs in their worker.
+        environment = ref._environment if ref is not None else chosen or environment_of(client, None, None)
         try:
             arguments, arrays = _packed(self._name, client, environment, chosen, self._said, inputs, keywords)
             refs = [one for one in arrays if isinstance(one, Ref)]
-            if refs and refs[0]._environment != environment:  # it runs in their worker, whose versions count
+            if refs and refs[0]._environment != environment:  # they are inside other objects
                 environment = refs[0]._environment
                 arguments, arrays = _packed(self._name, client, environment, chosen, self._said, inputs, keywords)
             function = self._sent(client, environment)
@@ -208,11 +210,31 @@ class Function:
 class FunctionCall(Call):
     """A call of a function, which knows where it runs."""
 
+    _refs: Sequence[Ref] = ()
+
     def __init__(self, client: Connection, function: Function, inputs: dict[str, Any], options: _core.Options,
                  held: Mapping[str, Any], environment: Environment) -> None:
         super().__init__(client, function, inputs, options, held)  # type: ignore[arg-type]
         self._function = function
         self._environment = environment
+        self._refs = [one for one in held.values() if isinstance(one, Ref)]
+        for ref in self._refs:
+            ref._used()
+
+    def run(self) -> Any:
+        """As of a kernel's call."""
+        try:
+            return super().run()
+        finally:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        refs, self._refs = self._refs, []
+        for ref in refs:
+            ref._left()
+
+    def __del__(self) -> None:
+        self._let_go()
 
     def finish(self, result: _core.Result) -> Any:
         """The value that the function returned."""
@@ -236,6 +258,16 @@ class _Plain(pickle.Unpickler):
         if kind is None:
             raise InvalidType(f"the result names {module}.{name}, which is not rebuilt here without returns='object'")
         return kind
+
+
+def _ref_in(value: Any, depth: int = 0) -> Optional[Ref]:
+    """A Ref among the arguments, as far as it is in none but small containers."""
+    if isinstance(value, Held):
+        return value._held
+    if depth > 4 or not isinstance(value, (tuple, list, dict, set, frozenset)) or len(value) > 64:
+        return None
+    found = (_ref_in(one, depth + 1) for one in (value.values() if isinstance(value, dict) else value))
+    return next((ref for ref in found if ref is not None), None)
 
 
 def _packed(name: str, client: Connection, environment: Environment, chosen: Optional[Environment], said: Mapping[str, Any],

@@ -166,7 +166,8 @@ class CallFuture(Future):  # type: ignore[type-arg]
 
     def _fly(self) -> None:
         call = self._call
-        if call is None:  # it was cancelled while it waited for others
+        if call is None or self._settled.locked():  # it was cancelled while it waited for others
+            self._ended(None, None)
             return
         flight = self._client._core.run_async(call.kernel, call.inputs, call.options, None, self._ended)
         self._flight = flight

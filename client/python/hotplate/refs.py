@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any, Optional
 
 from . import _core
 from .connection import Connection
-from .errors import InvalidCall, InvalidType
+from .errors import InvalidCall, InvalidType, NotFound
 
 if TYPE_CHECKING:
     from .environments import Environment
     from .receipt import Receipt
+
+
+# One that may be taken again: a garbage collection under it may end a call.
+_lock = threading.RLock()
 
 
 class Held:
@@ -48,6 +53,7 @@ class Ref(Held):
         self.type = ""
         self.worker = 0
         self._freed = False
+        self._uses = 0  # calls that have it and have not ended; guarded by _lock, as _freed is
         self._ref = _core.ArrayRef(id)
         client._core.own(id)
         self._owned = True
@@ -78,6 +84,19 @@ class Ref(Held):
             raise InvalidCall(f"{name}: {self!r} is among the arguments, in a worker of {here.who}; the function has "
                               f"{chosen.who}")
 
+    def _used(self) -> None:
+        with _lock:
+            self._uses += 1
+
+    def _left(self) -> None:
+        """A call that had it has ended."""
+        with _lock:
+            self._uses -= 1
+            last = self._freed and self._uses == 0
+        if last and self._owned:
+            self._owned = False
+            self._client._core.release_later(self._id)
+
     def free(self) -> None:
         """Lets the worker let go of the object now, or after the calls that have it.
 
@@ -87,9 +106,14 @@ class Ref(Held):
         Example:
             >>> model.free()
         """
-        self._freed = True
-        self._keep()
-        self._client._core.free(self._id)
+        with _lock:
+            again, self._freed = self._freed, True
+            now = self._uses == 0
+        if again:
+            raise NotFound(f"{self!r} was freed already")
+        if now:
+            self._keep()
+            self._client._core.free(self._id)
 
     def _keep(self) -> None:
         if self._owned:

@@ -154,18 +154,16 @@ class Calls:
     def answer(self, message, segments):
         """The reply's kind, arrays, text, and numbers and types of objects that stay."""
         try:
+            self.calling = True  # also for what arguments and results do as they are pickled
             function, inputs = self.read(message, segments)
             options, args, kwargs = Unpacker(inputs[0], inputs[1:]).load()
             name = getattr(function, "__name__", "the function")
             if "method" in options:
                 function, args, name = method_of(args[0], options["method"]), args[1:], options["method"]
-            try:
-                self.calling = True
-                with told_bars(self.progress) if options.get("bars") else contextlib.nullcontext():
-                    value = function(*args, **kwargs)
-            finally:
-                self.calling = False
+            with told_bars(self.progress) if options.get("bars") else contextlib.nullcontext():
+                value = function(*args, **kwargs)
             arrays, text, objects = pack(value, options, name)
+            self.calling = False
             return RESULT, arrays, text, self.keep(objects)
         except BaseException as error:  # SystemExit too: it ends the call alone
             self.calling = False
@@ -237,6 +235,8 @@ def told_bars(progress):
     try:
         from tqdm.std import tqdm
     except ImportError:
+        tqdm = None
+    if tqdm is None:  # not in the handler, which would be told with the function's own exceptions
         yield
         return
     begin, display = tqdm.__init__, tqdm.display
@@ -513,8 +513,11 @@ def pack(value, options, name):
         return packer.arrays, stream.getvalue(), []
     packer = Packer(stream, name)
     if options.get("returns") == "ref":
-        pickler = pickle.Pickler(stream, 5)
-        pickler.persistent_id = lambda one: packer.stays(value) if one is value else None
+        class Whole(pickle.Pickler):  # from Python 3.13 on, its own kind takes no persistent_id
+            def persistent_id(self, one):
+                return packer.stays(value) if one is value else None
+
+        pickler = Whole(stream, 5)
         pickler.dump(value)
     else:
         packer.dump(value)

@@ -194,8 +194,9 @@ TEST_F(EnvironmentFilesTest, AFileThatIsNoneIsListedWithTheReason) {
 TEST(JitCachesTest, VariablesThatAreSetStay) {
   std::vector<std::string> variables = {"NUMBA_CACHE_DIR=/mine", "A=1"};
   JitCaches("/c", {"CUDA_CACHE_PATH=/site", "CUPY_CACHE_DIR=/daemons"}).AddTo(variables);
-  EXPECT_EQ(variables, (std::vector<std::string>{"NUMBA_CACHE_DIR=/mine", "A=1", "CUPY_CACHE_DIR=/c/cupy",
-                                                 "JAX_COMPILATION_CACHE_DIR=/c/jax", "CUDA_CACHE_PATH=/site"}));
+  EXPECT_EQ(variables,
+            (std::vector<std::string>{"NUMBA_CACHE_DIR=/mine", "A=1", "CUPY_CACHE_DIR=/c/hotplate-cupy",
+                                      "JAX_COMPILATION_CACHE_DIR=/c/hotplate-jax", "CUDA_CACHE_PATH=/site"}));
   JitCaches().AddTo(variables = {});
   EXPECT_TRUE(variables.empty());
 }
@@ -228,17 +229,19 @@ TEST(JitCachesTest, OldAndSurplusFilesGoButNotTheDriversOwn) {
     utime(path.c_str(), &times);
     return path;
   };
-  const auto newest = file("numba/a", 600, 0), older = file("cupy/b", 600, 2),
-             month_old = file("jax/c", 1, 31 * 24 * 60), drivers = file("cuda/d", 5000, 60 * 24 * 60);
-  EXPECT_EQ(JitCaches::CutDown(folder.path(), 10'000), 1U);
+  const auto newest = file("hotplate-numba/a", 600, 0), older = file("hotplate-cupy/b", 600, 2),
+             month_old = file("hotplate-jax/c", 1, 31 * 24 * 60), drivers = file("hotplate-cuda/d", 5000, 60 * 24 * 60),
+             theirs = file("jax/thesis.tex", 5000, 60 * 24 * 60);
+  EXPECT_EQ(JitCaches::CutDown(folder.path(), {}, 10'000), 1U);
   EXPECT_FALSE(std::filesystem::exists(month_old));
-  EXPECT_EQ(JitCaches::CutDown(folder.path(), 1000), 1U);
+  EXPECT_EQ(JitCaches::CutDown(folder.path(), {}, 1000), 1U);
   EXPECT_FALSE(std::filesystem::exists(older));
   EXPECT_TRUE(std::filesystem::exists(newest) && std::filesystem::exists(drivers));
+  EXPECT_TRUE(std::filesystem::exists(theirs)) << "no cache, but somebody's file in the folder that was named";
   const TemporaryFolder other;
   std::ofstream(other.path() + "/kept") << std::string(5000, 'x');
-  std::filesystem::create_directory_symlink(other.path(), folder.path() + "/numba/link");
-  EXPECT_EQ(JitCaches::CutDown(folder.path(), 1000), 0U) << "links are not followed";
+  std::filesystem::create_directory_symlink(other.path(), folder.path() + "/hotplate-numba/link");
+  EXPECT_EQ(JitCaches::CutDown(folder.path(), {}, 1000), 0U) << "links are not followed";
 }
 
 }  // namespace
