@@ -296,16 +296,16 @@ TEST_F(DeviceCopiesTest, UploadsGoInTurnWhereThereIsRoom) {
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(goes_to(1));
 }
 
-TEST_F(DeviceCopiesTest, WithoutDeviceMemoryNothingOfItExists) {
+TEST_F(DeviceCopiesTest, WithoutDeviceMemoryArraysHaveAnIdentityAllTheSame) {
   Start();  // a CPU
   Write(*Create("X", 1000), 4000);
-  EXPECT_EQ(IdentityOf("X"), 0u);
+  EXPECT_NE(IdentityOf("X"), 0u);  // workers know an array by it
   JobRequest request = OnArray("X");
   request.outputs = {{"y", true, "Y", std::nullopt}};
   Submit(request, 1);
   ASSERT_NE(recorder_->AwaitEnd(1), nullptr);
-  EXPECT_THAT(inputs(), ElementsAre(0));
-  EXPECT_THAT(outputs(), ElementsAre(0));
+  EXPECT_THAT(inputs(), ElementsAre(IdentityOf("X")));
+  EXPECT_THAT(outputs(), ElementsAre(IdentityOf("Y")));
   EXPECT_EQ(DeviceCopies::Of(engine_->devices()), nullptr);
 }
 
