@@ -181,7 +181,7 @@ ServiceContext::Parts Assembly::Parts() const {
   return parts;
 }
 
-// What is wrong with --python or --module is said now, not at the first script after an hour in the queue.
+// Wrong values of --python and --module are refused now, not at the first script after an hour in the queue.
 absl::Status Assembly::OpenEnvironments() {
   if (supervisor_ == nullptr) return absl::OkStatus();
   environments_ = std::make_unique<NamedEnvironments>(*supervisor_, config_.directory, OwnVariables(), NodeName());

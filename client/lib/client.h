@@ -244,7 +244,7 @@ class ProgramInput {
   // Returns when the bytes are on their way, which takes as long as the program does not read; false: it takes no more.
   virtual bool Write(std::string_view bytes) = 0;
   virtual void End() = 0;
-  // Of a program that has a terminal: its new size.
+  // The new size of the program's terminal.
   virtual void Resize(std::uint32_t rows, std::uint32_t columns) = 0;
 };
 

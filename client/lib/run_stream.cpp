@@ -17,7 +17,7 @@ constexpr std::chrono::seconds kCancelGrace(10);
 constexpr std::chrono::seconds kCloseGrace(1);
 // Updates not yet taken by a slow callback; beyond this the oldest are dropped.
 constexpr int kMaxMailbox = 64;
-// Of what a function printed, in bytes; beyond this the newest is dropped, and that is told.
+// Bytes of printed text in a mailbox; beyond this the newest is dropped, and a line says so.
 constexpr std::size_t kMaxPrinted = std::size_t{8} << 20;
 
 absl::Status ClientClosed() { return absl::CancelledError("the client was closed while the job was under way"); }

@@ -5,7 +5,7 @@
 
 namespace hotplate {
 
-// What IsModuleName wants, for people.
+// The rule of IsModuleName, for people.
 inline constexpr char kModuleNameRule[] = "a module's name: letters, digits and . _ + / -";
 
 // A letter or digit, then letters, digits and . _ + / -; up to 128 bytes: GCC/12.3.0. Nothing that a shell obeys, and

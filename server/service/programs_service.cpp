@@ -213,7 +213,8 @@ grpc::ServerUnaryReactor* ProgramsService::RestartWorkers(grpc::CallbackServerCo
 grpc::ServerUnaryReactor* ProgramsService::AddEnvironment(grpc::CallbackServerContext* call,
                                                           const v1::AddEnvironmentRequest* request,
                                                           v1::AddEnvironmentResponse* response) {
-  return AnswerAboutEnvironments(call, core::Scope::kCode, *request, [=, this](NamedEnvironments& environments) {
+  constexpr Post kPost = &ServiceContext::PostForEnvironments;
+  return AnswerAboutEnvironments(call, core::Scope::kCode, kPost, *request, [=, this](NamedEnvironments& environments) {
     auto added = environments.Add(*request, [this] { return context_.control().draining(); });
     if (!added.ok()) return added.status();
     *response = *std::move(added);
@@ -225,7 +226,7 @@ grpc::ServerUnaryReactor* ProgramsService::AddEnvironment(grpc::CallbackServerCo
 grpc::ServerUnaryReactor* ProgramsService::ListEnvironments(grpc::CallbackServerContext* call,
                                                             const v1::ListEnvironmentsRequest* request,
                                                             v1::ListEnvironmentsResponse* response) {
-  return AnswerAboutEnvironments(call, core::Scope::kObserve, *request,
+  return AnswerAboutEnvironments(call, core::Scope::kObserve, &ServiceContext::PostForFiles, *request,
                                  [=, this](const NamedEnvironments& environments) {
                                    for (v1::PythonEnvironment& one : environments.List())
                                      *response->add_environments() = std::move(one);
@@ -237,21 +238,23 @@ grpc::ServerUnaryReactor* ProgramsService::ListEnvironments(grpc::CallbackServer
 grpc::ServerUnaryReactor* ProgramsService::RemoveEnvironment(grpc::CallbackServerContext* call,
                                                              const v1::RemoveEnvironmentRequest* request,
                                                              v1::RemoveEnvironmentResponse* response) {
-  return AnswerAboutEnvironments(call, core::Scope::kCode, *request, [=, this](const NamedEnvironments& environments) {
-    response->set_generation(context_.generation());
-    return environments.Remove(request->name());
-  });
+  constexpr Post kPost = &ServiceContext::PostForFiles;
+  return AnswerAboutEnvironments(call, core::Scope::kCode, kPost, *request,
+                                 [=, this](const NamedEnvironments& environments) {
+                                   response->set_generation(context_.generation());
+                                   return environments.Remove(request->name());
+                                 });
 }
 
 grpc::ServerUnaryReactor* ProgramsService::AnswerAboutEnvironments(
-    grpc::CallbackServerContext* call, core::Scope needed, const google::protobuf::Message& request,
+    grpc::CallbackServerContext* call, core::Scope needed, Post post, const google::protobuf::Message& request,
     std::function<absl::Status(NamedEnvironments&)> answer) {
   grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
   NamedEnvironments* const environments = context_.programs().environments;
   absl::Status status = context_.Admit(*call, needed).status();
   if (status.ok()) status = RunsPrograms(context_.programs());
   if (status.ok()) {
-    status = context_.PostForEnvironments(request.ByteSizeLong(), [reactor, environments, answer = std::move(answer)] {
+    status = (context_.*post)(request.ByteSizeLong(), [reactor, environments, answer = std::move(answer)] {
       reactor->Finish(wire::ToGrpc(answer(*environments)));
     });
   }

@@ -37,8 +37,10 @@ class ProgramsService final : public ParsedService<v1::Programs> {
                                               v1::RemoveEnvironmentResponse* response) override;
 
  private:
-  // `answer` runs where it may wait for files and programs.
-  grpc::ServerUnaryReactor* AnswerAboutEnvironments(grpc::CallbackServerContext* call, core::Scope needed,
+  // `answer` runs on the thread of `post`: on that for files, or on that for environments, which also waits for
+  // programs.
+  using Post = absl::Status (ServiceContext::*)(std::uint64_t bytes, std::function<void()> task) const;
+  grpc::ServerUnaryReactor* AnswerAboutEnvironments(grpc::CallbackServerContext* call, core::Scope needed, Post post,
                                                     const google::protobuf::Message& request,
                                                     std::function<absl::Status(NamedEnvironments&)> answer);
 };

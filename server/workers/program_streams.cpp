@@ -52,7 +52,7 @@ std::vector<OutputPiece> ProgramStreams::TakeOutput(const void* who) {
   std::vector<OutputPiece> taken;
   {
     MutexLock lock(mutex_);
-    if (listener_ != nullptr && who != nullptr && listener_ != who) return taken;
+    if (listener_ != who) return taken;
     taken.assign(std::make_move_iterator(output_.begin()), std::make_move_iterator(output_.end()));
     output_.clear();
     if (std::exchange(output_bytes_, 0) < kOnTheWay) return taken;

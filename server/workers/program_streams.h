@@ -42,8 +42,8 @@ class ProgramStreams {
   void Listen(const void* who, std::function<void()> changed);
   // Nothing if another one listens now.
   void Leave(const void* who);
-  // Nothing for one in whose place another listens.
-  std::vector<OutputPiece> TakeOutput(const void* who = nullptr);
+  // Nothing for one in whose place another listens; null where nobody does.
+  std::vector<OutputPiece> TakeOutput(const void* who);
   void AddInput(std::string text);
   void CloseInput();
   bool HasRoomForInput() const;

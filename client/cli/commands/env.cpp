@@ -1,6 +1,4 @@
 // hotplate env: Python environments of the node by name.
-#include <filesystem>
-
 #include "client/cli/allocation/daemon_start.h"
 #include "client/cli/commands.h"
 #include "client/cli/jobs/job_text.h"

@@ -25,7 +25,7 @@ class Unfit(Exception):
 
 
 def source_of(function: Any) -> dict[str, Any]:
-    """What a worker needs to make the function anew: hotplate_calls.py reads it.
+    """The parts from which a worker makes the function anew: hotplate_calls.py reads them.
 
     Raises:
         Unfit: it is no plain function, or uses what cannot travel.

@@ -40,7 +40,7 @@ class Call:
     end_progress: Optional[Callable[[], None]] = None
     # The one output that was asked for, if not all were.
     only: Optional[str] = None
-    # Of a call that is to begin after those before it.
+    # hotplate.actors.Order, of a call that begins after the ones before it; else None.
     order: Optional[Any] = None
 
     def __init__(self, client: Connection, plan: Plan, inputs: dict[str, Any], options: _core.Options,

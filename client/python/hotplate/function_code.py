@@ -87,7 +87,7 @@ def _by_value(function: Callable[..., Any], environment: Environment) -> bytes:
 
 
 def _own_folders() -> list[str]:
-    """Of sys.path, what is not this interpreter's alone."""
+    """The folders of sys.path that are not this interpreter's alone."""
     prefixes = tuple({os.path.join(prefix, "lib") for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)})
     paths = [os.path.abspath(path) for path in sys.path if path == "" or os.path.isdir(path)]
     return [path for path in paths if not path.startswith(prefixes) and os.path.basename(path) not in

@@ -1,4 +1,4 @@
-"""What functions print on the daemon's node, printed here as it comes."""
+"""Prints here what functions print on the daemon's node."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 
 
 class Printer:
-    """Of one call: takes pieces of its two streams, which may end in the middle of a letter."""
+    """Takes the pieces of one call's two streams, which may end in the middle of a letter."""
 
     def __init__(self) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")

@@ -19,7 +19,7 @@ _lock = threading.RLock()
 
 
 class Held:
-    """What stands for an object in a worker: as an argument of a function it arrives as that object."""
+    """Stands for an object in a worker: as an argument of a function it arrives as that object."""
 
     @property
     def _held(self) -> Ref:

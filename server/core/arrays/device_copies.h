@@ -23,8 +23,7 @@ namespace hotplate::core {
 // Thread-safe.
 class DeviceCopies {
  public:
-  // Null if every device uses the host's memory: then nobody is told of anything. The
-  // devices must live until Close.
+  // Null if every device uses the host's memory: then nobody is told of anything. The devices must live until Close.
   static std::shared_ptr<DeviceCopies> Of(const std::vector<std::unique_ptr<Device>>& devices);
   ~DeviceCopies();
   DeviceCopies(const DeviceCopies&) = delete;

@@ -27,7 +27,7 @@ struct OutsideInput {
 
 class OutsideWork {
  public:
-  // What it may ask of the daemon while it runs.
+  // The daemon's services to work that runs.
   struct Daemon {
     // Memory for an output, which the daemon counts.
     std::function<absl::StatusOr<std::shared_ptr<HostBuffer>>(std::size_t bytes)> allocate;
@@ -59,7 +59,7 @@ class OutsideWork {
   virtual bool Keeps(const std::string& output) const = 0;
   // Its name, its inputs, and how long a cancel takes.
   virtual SharedSpec spec() const = 0;
-  // Of work that is only there for somebody at a terminal: when it was last used. Null: it counts as use while it runs.
+  // The last use of a program that somebody talks to at a terminal. Null: the work counts as use while it runs.
   virtual std::optional<SteadyTime> quiet_since() const { return std::nullopt; }
   // Bytes that it keeps for clients to read while the job is retained: now, and at most.
   virtual std::uint64_t kept_bytes() const = 0;

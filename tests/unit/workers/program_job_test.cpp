@@ -231,7 +231,7 @@ TEST_F(ProgramJobTest, MuchInputComesBackWhole) {
   std::string sent, back;
   for (int i = 0; i < 400'000; ++i) sent += std::to_string(i);
   const auto take = [&] {
-    for (const OutputPiece& piece : streams_->TakeOutput()) back += piece.text;
+    for (const OutputPiece& piece : streams_->TakeOutput(nullptr)) back += piece.text;
     return true;
   };
   std::thread client([&] {
@@ -272,7 +272,7 @@ TEST_F(ProgramJobTest, AProgramThatPrintsWithoutEndWaitsForItsClient) {
   client.join();
   EXPECT_EQ(end.kind, RunResult::Kind::kCancelled);
   std::size_t bytes = 0;
-  for (const OutputPiece& piece : streams_->TakeOutput()) bytes += piece.text.size();
+  for (const OutputPiece& piece : streams_->TakeOutput(nullptr)) bytes += piece.text.size();
   EXPECT_LT(bytes, ProgramStreams::kOnTheWay + 1'000'000);
 }
 

@@ -18,13 +18,13 @@ TEST(ProgramStreamsTest, OutputComesInItsOrderWithItsStream) {
   streams.AddOutput(OutputStream::kOut, "b");
   streams.AddOutput(OutputStream::kErr, "c");
   streams.AddOutput(OutputStream::kOut, "d");
-  const std::vector<OutputPiece> taken = streams.TakeOutput();
+  const std::vector<OutputPiece> taken = streams.TakeOutput(nullptr);
   ASSERT_EQ(taken.size(), 3U);
   EXPECT_EQ(taken[0].text, "ab");
   EXPECT_EQ(taken[1].text, "c");
   EXPECT_EQ(taken[1].stream, OutputStream::kErr);
   EXPECT_EQ(taken[2].text, "d");
-  EXPECT_TRUE(streams.TakeOutput().empty());
+  EXPECT_TRUE(streams.TakeOutput(nullptr).empty());
 }
 
 TEST(ProgramStreamsTest, AClientThatDoesNotReadHoldsTheProgramUp) {
@@ -33,7 +33,7 @@ TEST(ProgramStreamsTest, AClientThatDoesNotReadHoldsTheProgramUp) {
   EXPECT_TRUE(streams.HasRoomForOutput());
   streams.AddOutput(OutputStream::kOut, "x");
   EXPECT_FALSE(streams.HasRoomForOutput());
-  streams.TakeOutput();
+  streams.TakeOutput(nullptr);
   EXPECT_TRUE(streams.HasRoomForOutput());
 }
 
@@ -43,7 +43,7 @@ TEST(ProgramStreamsTest, WithoutAClientNothingIsHeldUp) {
   streams.AddInput("never read");
   streams.Leave(nullptr);
   EXPECT_TRUE(streams.HasRoomForOutput());
-  EXPECT_TRUE(streams.TakeOutput().empty());
+  EXPECT_TRUE(streams.TakeOutput(nullptr).empty());
   EXPECT_EQ(streams.input(), ProgramStreams::Input::kWaits);
   streams.NextInput();
   EXPECT_EQ(streams.input(), ProgramStreams::Input::kClosed);
@@ -120,7 +120,8 @@ TEST(ProgramStreamsTest, OneThatListensLaterStaysWhenTheFirstLeaves) {
   streams.AddOutput(OutputStream::kOut, "after");
   EXPECT_EQ(first, 0);
   EXPECT_EQ(second, 1);
-  EXPECT_EQ(TextOf(streams.TakeOutput()), "after");
+  EXPECT_TRUE(streams.TakeOutput(&first).empty());
+  EXPECT_EQ(TextOf(streams.TakeOutput(&second)), "after");
   EXPECT_EQ(TextOf(streams.KeptFrom(0).pieces), "beforeafter");
 }
 
