@@ -78,7 +78,11 @@ std::string Word(const std::string& name, const ParamValue& value) {
   std::ostringstream text;
   text.precision(17);
   if (const auto* integer = std::get_if<std::int64_t>(&value)) text << *integer;
-  if (const auto* real = std::get_if<double>(&value)) text << *real;
+  if (const auto* real = std::get_if<double>(&value)) {
+    text << *real;
+    // An integer would make other results, where the dtype follows from the value.
+    if (text.str().find_first_not_of("-0123456789") == std::string::npos) text << ".0";
+  }
   if (const auto* choice = std::get_if<std::string>(&value)) text << *choice;
   return Flag(name) + "=" + text.str();
 }

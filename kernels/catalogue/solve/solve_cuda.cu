@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "kernels/call/for_type.h"
 #include "kernels/catalogue/solve/solve.h"
 #include "kernels/catalogue/solve/solve_cuda.h"
@@ -105,10 +107,28 @@ __global__ void __launch_bounds__(small_matrices::kWarp)
   }
 }
 
-// Scratch: the marks, a copy of one matrix, which becomes its factors, their pivots, one system's right-hand sides by
-// columns, if they are more than one, and the library's workspace.
+// cuSOLVER's solutions of a matrix that holds a NaN hold none (seen with version 12 on an H100): they get it here.
+template <typename T>
+__global__ void __launch_bounds__(kBlockSize) FindNan(const T* matrix, std::uint64_t elements, int* found) {
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < elements; i += stride) {
+    if (matrix[i] != matrix[i]) *found = 1;  // all threads that write it write the same
+  }
+}
+
+template <typename T>
+__global__ void __launch_bounds__(kBlockSize) SpreadNan(const int* found, T nan, T* x, std::uint64_t elements) {
+  if (*found == 0) return;
+  const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < elements; i += stride) {
+    x[i] = nan;
+  }
+}
+
+// Scratch: the marks, a copy of one matrix, which becomes its factors, their pivots, whether it holds a NaN, one
+// system's right-hand sides by columns, if they are more than one, and the library's workspace.
 struct Layout {
-  std::uint64_t lu = 0, pivots = 0, sides = 0, workspace = 0;
+  std::uint64_t lu = 0, pivots = 0, nan = 0, sides = 0, workspace = 0;
 };
 
 Layout LayOut(const Systems& systems, DType dtype) {
@@ -116,9 +136,17 @@ Layout LayOut(const Systems& systems, DType dtype) {
   Layout layout;
   layout.lu = matrices::MarksBytes(systems.stack);
   layout.pivots = layout.lu + RoundUp(systems.stack.elements() * element, kArenaAlignment);
-  layout.sides = layout.pivots + RoundUp(systems.stack.rows * sizeof(int), kArenaAlignment);
+  layout.nan = layout.pivots + systems.stack.rows * sizeof(int);
+  layout.sides = RoundUp(layout.nan + sizeof(int), kArenaAlignment);
   layout.workspace = layout.sides + (systems.k > 1 ? RoundUp(systems.side_elements() * element, kArenaAlignment) : 0);
   return layout;
+}
+
+template <typename T>
+Outcome LookForNan(std::uint64_t elements, const T* matrix, int* found, CudaContext& context) {
+  const Outcome cleared = ToOutcome(cudaMemsetAsync(found, 0, sizeof *found, context.stream()), "memset");
+  return cleared.ok() ? Launch(context, FindNan<T>, GridFor(elements, 4), kBlockSize, matrix, elements, found)
+                      : cleared;
 }
 
 // By columns, the library sees a's transpose, which it factors, and solves with the transpose of that.
@@ -141,6 +169,7 @@ Outcome Run(const Call& call, CudaContext& context) {
   }
   T* const lu = reinterpret_cast<T*>(memory + layout.lu);
   int* const pivots = reinterpret_cast<int*>(memory + layout.pivots);
+  int* const nan = reinterpret_cast<int*>(memory + layout.nan);
   const dense::Workspace workspace{memory + layout.workspace, call.scratch().size() - layout.workspace};
   const int n = static_cast<int>(stack.rows), k = static_cast<int>(systems.k);
   const MatrixStack side{.count = 1, .rows = stack.rows, .columns = systems.k};
@@ -154,6 +183,7 @@ Outcome Run(const Call& call, CudaContext& context) {
     if (place.a != factored) {
       const Outcome copied = matrices::Copy(stack, 1, a, lu, matrices::Part::kWhole, nullptr, context);
       if (!copied.ok()) return copied;
+      if (const Outcome o = LookForNan(stack.elements(), a, nan, context); !o.ok()) return o;
       const Outcome done = dense::Lu(context, dtype, n, lu, pivots, workspace, marks.infos + place.a);
       if (!done.ok()) return done;
       factored = place.a;
@@ -165,8 +195,12 @@ Outcome Run(const Call& call, CudaContext& context) {
     if (!turned.ok()) return turned;
     const Outcome solved = dense::LuSolveTransposed(context, dtype, n, k, lu, pivots, columns, marks.spare);
     if (!solved.ok()) return solved;
-    if (k == 1) continue;
-    if (const Outcome o = matrices::Transpose(1, systems.k, stack.rows, columns, x, context); !o.ok()) return o;
+    if (k > 1) {
+      if (const Outcome o = matrices::Transpose(1, systems.k, stack.rows, columns, x, context); !o.ok()) return o;
+    }
+    const Outcome spread = Launch(context, SpreadNan<T>, GridFor(side.elements(), 4), kBlockSize, nan,
+                                  std::numeric_limits<T>::quiet_NaN(), x, side.elements());
+    if (!spread.ok()) return spread;
   }
   return matrices::Tell(stack, marks, context);
 }

@@ -1,7 +1,8 @@
 // Times kernels through lanes of a device, as the daemon runs them, on request, so that a script can alternate it with
 // peers (pairs.py):
-//   usage: bench_kernels [--device cpu|cuda|gpuN] [--long] [--list]
+//   usage: bench_kernels [--device cpu|cuda|gpuN] [--copy-threads N] [--long] [--list]
 // cuda: gpu0, and no context on another GPU, whoever that belongs to.
+// --copy-threads: that help a GPU's lane to copy, in place of the daemon's number (host_share.h).
 // --long: also the rows that take a processor many seconds. --list: prints the rows and ends; needs no such device.
 // Exit status 3: there is no such device here, and standard error says why. Otherwise each line of standard input is
 // answered by one line, a JSON value; {"error": …} if the row cannot be run here.
@@ -279,16 +280,19 @@ class Server {
   std::unique_ptr<Bare> bare_;
 };
 
-// The N of "gpuN", 0 of "cuda", -1 of "cpu"; nothing of another word.
-std::optional<int> GpuNamed(const std::string& device) {
-  if (device == "cpu") return -1;
-  if (device == "cuda") return 0;
-  const std::string digits = device.starts_with("gpu") ? device.substr(3) : "";
+std::optional<int> Number(const std::string& digits) {
   if (digits.empty() || digits.size() > 4 || digits.find_first_not_of("0123456789") != std::string::npos) return {};
   return std::stoi(digits);
 }
 
-int Serve(int gpu, bool with_long) {
+// The N of "gpuN", 0 of "cuda", -1 of "cpu"; nothing of another word.
+std::optional<int> GpuNamed(const std::string& device) {
+  if (device == "cpu") return -1;
+  if (device == "cuda") return 0;
+  return Number(device.starts_with("gpu") ? device.substr(3) : "");
+}
+
+int Serve(int gpu, std::optional<int> wanted_copy_threads, bool with_long) {
   std::unique_ptr<Device> device;
   int copy_threads = 0;
   if (gpu < 0) {
@@ -298,7 +302,7 @@ int Serve(int gpu, bool with_long) {
     options.lanes = kMostLanes;
     options.indices = {gpu};
     const HostShare share = HostShareFor(kMostLanes, cpu::ReadMemory().total, cpu::UsableThreads());
-    options.copy_threads = copy_threads = share.copy_threads;
+    options.copy_threads = copy_threads = wanted_copy_threads.value_or(share.copy_threads);
     options.pinned_bytes = share.pinned_bytes;
     DeviceSet found = OpenCudaDevices(options, BuiltinCatalog());
     for (const std::string& note : found.notes) std::cerr << note << "\n";
@@ -315,7 +319,7 @@ int Serve(int gpu, bool with_long) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
-  std::optional<int> gpu = -1;
+  std::optional<int> gpu = -1, copy_threads;
   bool with_long = false, list = false, understood = true;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "--long") {
@@ -325,6 +329,9 @@ int main(int argc, char** argv) {
     } else if (words[i] == "--device" && i + 1 < words.size()) {
       gpu = hotplate::bench::GpuNamed(words[++i]);
       understood = understood && gpu.has_value();
+    } else if (words[i] == "--copy-threads" && i + 1 < words.size()) {
+      copy_threads = hotplate::bench::Number(words[++i]);
+      understood = understood && copy_threads.has_value();
     } else {
       understood = false;
     }
@@ -333,7 +340,7 @@ int main(int argc, char** argv) {
     std::cout << hotplate::bench::ListOf(hotplate::bench::RowsFor(*gpu < 0 ? "cpu" : "cuda", with_long)) << std::endl;
     return 0;
   }
-  if (understood) return hotplate::bench::Serve(*gpu, with_long);
-  std::cerr << "usage: bench_kernels [--device cpu|cuda|gpuN] [--long] [--list]\n";
+  if (understood) return hotplate::bench::Serve(*gpu, copy_threads, with_long);
+  std::cerr << "usage: bench_kernels [--device cpu|cuda|gpuN] [--copy-threads N] [--long] [--list]\n";
   return 2;
 }

@@ -132,7 +132,9 @@ std::vector<Case> SolveCases() {
     cases.push_back(System("no_sides_of_many", dtype, {2, 1, 5, 5}, {7, 5, 0}, false));
     cases.push_back(System("nan_in_a", dtype, {3, 20, 20}, {3, 20, 2}, false, "a"));
     cases.push_back(System("nan_in_a_vector", dtype, {3, 200, 200}, {200}, false, "a"));
+    cases.push_back(System("nan_in_a_of_many_sides", dtype, {2, 200, 200}, {2, 200, 3}, false, "a"));
     cases.push_back(System("nan_in_b", dtype, {20, 20}, {20, 6}, false, "b"));
+    cases.push_back(System("nan_in_large_b", dtype, {200, 200}, {200, 6}, false, "b"));
   }
   return cases;
 }

@@ -45,7 +45,7 @@ def twice_and_one(library, x):
         return y, jax.__version__, next(iter(y.devices())).platform
     import torch
     y = 2 * x + 1
-    return y, torch.__version__, y.device.type
+    return y, str(torch.__version__), y.device.type  # a class of its own, which would stay there
 
 
 def one_call(x, library):

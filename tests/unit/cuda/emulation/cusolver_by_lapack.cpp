@@ -1,6 +1,7 @@
 #include "tests/unit/cuda/emulation/cusolver_by_lapack.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -155,6 +156,10 @@ template <typename T>
 cusolverStatus_t Getrf(Solver handle, int m, int n, T* a, int lda, T* work, int* pivots, int* info) {
   const std::string call = InWords<T>("getrf", m, n, lda);
   if (const auto status = Begin(handle, call, true, work, kNotSaid); status != CUSOLVER_STATUS_SUCCESS) return status;
+  // cuSOLVER's factors of a NaN hold none.
+  for (std::size_t i = 0; i < static_cast<std::size_t>(lda) * static_cast<std::size_t>(n); ++i) {
+    if (std::isnan(a[i])) a[i] = 1;
+  }
   Lapack<T>::getrf(&m, &n, a, &lda, pivots, info);
   return End(handle, call, a);
 }
