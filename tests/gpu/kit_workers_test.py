@@ -35,7 +35,8 @@ def arange(n):
 """
 FUNCTIONS = ["a NumPy function on a held array", "a CuPy function on a held array", "a JAX function on a held array",
              "a PyTorch function on a held array"]
-AFTER = ["a script", "two workers on one device", "a worker killed in a kernel", "the device goes on"]
+AFTER = ["a script", "an object that stays in its worker", "two workers on one device", "a worker killed in a kernel",
+         "the device goes on"]
 
 
 class WorkersTest(KitCase):
@@ -66,7 +67,8 @@ class WorkersTest(KitCase):
             if checks[name]["status"] != "pass":
                 self.assertEqual(checks[name]["status"], "not run", said)
                 self.assertIn("No module named", checks[name]["reason"])
-        met, killed, after = (checks[name]["facts"] for name in AFTER[1:])
+        stays, met, killed, after = (checks[name]["facts"] for name in AFTER[1:])
+        self.assertEqual(stays["type"], "numpy.ndarray")
         self.assertEqual(len(set(met["pids"])), 2)
         self.assertIn("SIGKILL", killed["said"])
         self.assertNotEqual(after["pid"], killed["pid"])
@@ -74,7 +76,7 @@ class WorkersTest(KitCase):
     def test_on_a_fake_driver(self):
         checks, said = self.with_cupy()
         self.status(checks, [*FUNCTIONS[:2], *AFTER], "pass", said)
-        for name in AFTER[:3]:
+        for name in AFTER[:4]:
             self.assertEqual(checks[name]["facts"]["library"], "cupy")
         for name in (FUNCTIONS[1], "two workers on one device"):
             self.assertEqual(checks[name]["facts"]["device"], "GPU-00000000-0000-0000-0000-000000000010")

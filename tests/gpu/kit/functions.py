@@ -53,6 +53,15 @@ def one_call(x, library):
     return y, {"version": version, "where": where, "pid": os.getpid(), "device": os.environ.get("CUDA_VISIBLE_DEVICES", "")}
 
 
+def left(x, library):
+    """Stays where it is made: it is no array of NumPy's."""
+    return twice_and_one(library, x)[0]
+
+
+def largest(y):
+    return float(y.max()), os.getpid()
+
+
 def met(x, library, folder, number, other):
     """The call's answer, once the other call is there as well."""
     open(f"{folder}/{number}", "w").close()
@@ -133,6 +142,15 @@ def hold(gpu, library):
     return found[1] | {"first_call_ms": times[0], "second_call_ms": times[1]}
 
 
+def stay(gpu, library):
+    x, expected = held(gpu)
+    ref = function(gpu, library, left, returns="ref")(x, library)
+    found, pid = gpu.function(largest)(ref)
+    if found != expected.max() or pid != ref.worker:
+        return {"wrong": f"{found} in process {pid} in place of {expected.max()} in that of {ref!r}"}
+    return {"type": ref.type, "pid": pid}
+
+
 def meet(gpu, library, folder):
     x, expected = held(gpu)
     call = function(gpu, library, met)
@@ -170,7 +188,7 @@ def main():
     try:
         import hotplate as hp
         with hp.connect() as gpu:
-            found = {"hold": hold, "meet": meet, "kill": kill}[what](gpu, *words)
+            found = {"hold": hold, "stay": stay, "meet": meet, "kill": kill}[what](gpu, *words)
     except ImportError as error:
         found = {"missing": f"{type(error).__name__}: {error}"}
     print(json.dumps(found), flush=True)

@@ -40,7 +40,8 @@ def on_held_array(library):
 
 
 def workers_checks(_kit):
-    return [*map(on_held_array, LIBRARIES), "a script", "two workers on one device", "a worker killed in a kernel",
+    return [*map(on_held_array, LIBRARIES), "a script", "an object that stays in its worker",
+            "two workers on one device", "a worker killed in a kernel",
             "the device goes on"]
 
 
@@ -57,6 +58,9 @@ def workers(kit):
         library = users.best()
         with kit.check("a script") as facts:
             users.script(library, facts)
+        with kit.check("an object that stays in its worker") as facts:
+            facts["library"] = users.need(library)
+            facts |= users.ask("stay", library)
         with kit.check("two workers on one device") as facts:
             facts["library"] = users.need(library)
             facts |= users.ask("meet", library, tempfile.mkdtemp(prefix="meet-", dir=kit.folder))
