@@ -305,14 +305,17 @@ class VerifiedTest(unittest.TestCase):
                             "<!-- end of verified on GPUs -->\nafter\n", encoding="utf-8")
             run = {"what": "hotplate gpu kit", "schema_version": 1, "back_end": "cuda", "only": [], "date": "2026-01-02T03:04:05",
                    "device": {"name": "A GPU"}, "driver": "1.2", "cuda": "13.0", "git_revision": "abc",
-                   "counts": {"pass": 7, "fail": 1, "not_run": 2}, "sections": [{"checks": [
+                   "sections": [{"name": "conformance", "checks": [
                        {"name": f"conformance of {name}", "status": status, "facts": {}}
                        for name, status in (("selu", "pass"), ("matmul", "pass"), ("svd", "fail"), ("cancelling", "pass"))]}]}
             fake = run | {"date": "2027-01-01T00:00:00", "device": {"name": "NVIDIA Fake 90"}}
             others = {"fake.json": fake, "undriven.json": run | {"driver": None, "device": {"name": "Another"}},
                       "cpu.json": run | {"back_end": "cpu", "only": ["conformance"]}, "bench.json": {"rows": []}, "gpu.json": run,
                       "older_cpu.json": run | {"back_end": "cpu", "date": "2025-01-01T00:00:00", "sections": [
-                          {"checks": [{"name": "conformance of sort", "status": "pass", "facts": {}}]}]},
+                          {"name": "conformance", "checks": [{"name": "conformance of sort", "status": "pass", "facts": {}}]}]},
+                      "before.json": run | {"date": "2026-01-01T00:00:00", "git_revision": "cba", "sections": [
+                          {"name": name, "checks": [{"name": name, "status": status, "facts": {}}]}
+                          for name, status in (("conformance", "pass"), ("soak", "not run"))]},
                       "no_conformance.json": run | {"back_end": "cpu", "date": "2027-01-01T00:00:00", "sections": []},
                       "older.json": run | {"date": "2025-01-01T00:00:00", "git_revision": "older"}}
             for name, whole in others.items():
@@ -323,7 +326,8 @@ class VerifiedTest(unittest.TestCase):
             self.assertEqual(self.verified("--check", *words).returncode, 1)
             self.assertEqual(self.verified(*words).returncode, 0)
             text = page.read_text(encoding="utf-8")
-            self.assertIn("| A GPU | 1.2, 13.0 | [7, 1, 2](../../tests/bench/results/gpu.json) | not measured | abc, 2026-01-02 |", text)
+            self.assertIn("| A GPU | 1.2, 13.0 | 2; 3, 1, 1 | not measured | abc, 2026-01-02 (`gpu.json`); "
+                          "cba, 2026-01-01 (`before.json`) |", text)
             for absent in ("older", "Fake", "Another"):
                 self.assertNotIn(absent, text)
             self.assertTrue(text.startswith("before\n") and text.endswith("after\n"))

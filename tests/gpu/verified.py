@@ -5,9 +5,10 @@ under tests/bench/results/, and from nothing else.
 usage: verified.py [--check] [--results DIR] [--page FILE] [--places FILE]
   --check  change nothing; exit status 1 if these do not say what the files say
 
-A run counts if it was made on a GPU with a driver, not on the tests' fake of one, and of all sections. The newest of each
-device stands in the table. What failed or was not run is counted there, not left out. A kernel is verified on a device if
-its conformance suite passed in that run; on the CPU, in the newest run there (run --device cpu --only conformance).
+A run counts if it was made on a GPU with a driver, not on the tests' fake of one. Of each section the newest run on a device
+stands in the table, since a run of everything has no time for some checks. What failed or was not run is counted there, not
+left out. A kernel is verified on a device if its conformance suite passed in the newest run of it; so on the CPU
+(run --device cpu --only conformance).
 
 `hotplate kernels --markdown` says where a kernel is verified: build it anew after this, then tests/kernel_table.py.
 """
@@ -37,7 +38,7 @@ def runs(folder):
         if whole["schema_version"] != SCHEMA_VERSION:
             raise SystemExit(f"verified.py: {path} has schema version {whole['schema_version']}, I know {SCHEMA_VERSION}")
         real = whole["back_end"] == "cuda" and whole["device"] and whole["driver"] and "Fake" not in whole["device"]["name"]
-        if real and not whole["only"]:
+        if real:
             on_gpus.append((path.name, whole))
         if whole["back_end"] == "cpu" and suites(whole):
             on_cpu.append((path.name, whole))
@@ -58,11 +59,16 @@ def best_share(run):
 
 
 def newest(found):
-    """The newest run of each device, and its file's name."""
-    runs_by_device = {}
-    for name, run in found:
-        runs_by_device.setdefault(run["device"]["name"], (name, run))
-    return runs_by_device
+    """{device: {"sections", "runs"}}: the newest of each section, and (file, run) of the runs that these are from."""
+    devices = {}
+    for file, run in found:
+        device = devices.setdefault(run["device"]["name"], {"sections": [], "runs": []})
+        have = {section["name"] for section in device["sections"]}
+        news = [section for section in run["sections"] if section["name"] not in have]
+        if news:
+            device["sections"] += news
+            device["runs"].append((file, run))
+    return devices
 
 
 def table(found):
@@ -70,12 +76,14 @@ def table(found):
         return ("No run on a GPU has been recorded yet. The CUDA plug-in compiles, and is loaded and tested without a driver; "
                 "nothing\nhere says that it works, or how fast it is, on a GPU. `tests/gpu/run` finds out in one call "
                 "([how](../../CONTRIBUTING.md#on-a-gpu)).")
-    lines = ["| GPU | driver, CUDA | passed, failed, not run | bandwidth-bound kernels, least share of copy bandwidth | revision, date |",
-             "|---|---|---|---|---|"]
-    for device, (name, run) in newest(found).items():
-        counts = run["counts"]
-        lines.append(f"| {device} | {run['driver']}, {run['cuda']} | [{counts['pass']}, {counts['fail']}, {counts['not_run']}]"
-                     f"(../../tests/bench/results/{name}) | {best_share(run)} | {run['git_revision']}, {run['date'][:10]} |")
+    lines = ["| GPU | driver, CUDA | sections; their checks: passed, failed, not run | bandwidth-bound kernels, least share of copy "
+             "bandwidth | runs: revision, date, file in `tests/bench/results/` |", "|---|---|---|---|---|"]
+    for device, one in newest(found).items():
+        checks = [check["status"] for section in one["sections"] for check in section["checks"]]
+        counts = ", ".join(str(checks.count(status)) for status in ("pass", "fail", "not run"))
+        _, last = one["runs"][0]
+        made = "; ".join(f"{run['git_revision']}, {run['date'][:10]} (`{file}`)" for file, run in one["runs"])
+        lines.append(f"| {device} | {last['driver']}, {last['cuda']} | {len(one['sections'])}; {counts} | {best_share(one)} | {made} |")
     return "\n".join(lines)
 
 
@@ -92,7 +100,7 @@ def verified_lines(places):
 def verified_on(path, on_gpus, on_cpu):
     """The file as it should be: what it says of itself stays as it is."""
     comments = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
-    places = [(CPU, run) for _, run in on_cpu[:1]] + [(device, run) for device, (_, run) in newest(on_gpus).items()]
+    places = [(CPU, run) for _, run in on_cpu[:1]] + list(newest(on_gpus).items())
     return "\n".join(comments + verified_lines(places)) + "\n"
 
 
