@@ -89,10 +89,9 @@ absl::Status Assembly::OpenJobIds() {
 }
 
 absl::Status Assembly::OpenDevices() {
-  std::uint64_t host_bytes = 0;
+  HostLimits host;
   absl::StatusOr<DeviceSet> devices = ChooseDevices(
-      config_, allocation_, BuiltinCatalog(), [log = log_](const std::string& line) { log->warn("{}", line); },
-      host_bytes);
+      config_, allocation_, BuiltinCatalog(), [log = log_](const std::string& line) { log->warn("{}", line); }, host);
   if (!devices.ok()) return devices.status();
   for (const std::string& source : devices->sources) log_->info("{}", source);
   for (const std::string& note : devices->notes) log_->info("{}", note);
@@ -102,12 +101,12 @@ absl::Status Assembly::OpenDevices() {
   }
 
   core::ArrayLimits limits;
-  limits.total_bytes = config_.array_bytes != 0 ? config_.array_bytes : host_bytes / 4 * 3;
+  limits.total_bytes = config_.array_bytes != 0 ? config_.array_bytes : host.bytes / 4 * 3;
   limits.array_bytes = config_.max_array_bytes != 0 ? config_.max_array_bytes : limits.total_bytes;
   limits.longest_lease = config_.longest_lease;
   arrays_ = std::make_unique<core::ArrayStore>(limits, clock_);
-  SpareMemory::Keep(host_bytes / 16);
-  program_bytes_ = config_.program_bytes != 0 ? config_.program_bytes : host_bytes;
+  SpareMemory::Keep(host.bytes / 16);
+  program_bytes_ = config_.program_bytes != 0 ? config_.program_bytes : host.bytes;
 
   core::EngineOptions options;
   const absl::StatusOr<core::NumberBlock> numbers = job_ids_->Claim(core::JobNumbers::kFirstSize);
@@ -115,6 +114,10 @@ absl::Status Assembly::OpenDevices() {
   options.first_numbers = *numbers;
   options.claim_numbers = [this](std::uint64_t size) { return job_ids_->Claim(size); };
   options.queued_jobs = config_.queue;
+  if (config_.user_code == UserCode::kAll) {
+    options.workers = static_cast<std::uint32_t>(config_.workers != 0 ? config_.workers : host.threads);
+    workers_.KeepWaiting(options.workers);
+  }
   options.inline_bytes = config_.inline_bytes;
   options.result_retention = config_.result_retention;
   options.retained_jobs = config_.retained_jobs;

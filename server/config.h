@@ -45,6 +45,7 @@ struct Config {
   bool require_cuda = false;
   int lanes = 2;
   int threads = 0;  // of all CPU lanes together; 0: the limit by affinity and cgroup
+  int workers = 0;  // calls of functions at a time on the CPU; 0: as many as threads
 
   UserCode user_code = UserCode::kAll;
   std::string python;                // the interpreter of the daemon's own environment; empty: it has none, or python3

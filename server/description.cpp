@@ -65,8 +65,11 @@ v1::GetServerInfoResponse DescribeServer(const SelfFacts& facts, core::Engine& e
   info.mutable_versions()->set_hotplate(kVersion);
   DescribeAllocation(facts.allocation, *info.mutable_allocation());
   DescribeLimits(config, engine.arrays().limits(), *info.mutable_limits());
-  for (const auto& device : engine.devices()) {
-    wire::ToProto(device->info(), "", *info.add_devices());
+  for (std::size_t i = 0; i < engine.devices().size(); ++i) {
+    const auto& device = engine.devices()[i];
+    v1::Device& described = *info.add_devices();
+    wire::ToProto(device->info(), "", described);
+    described.set_workers(engine.WorkersOf(i));
     // The same for all GPUs of the node.
     v1::Versions& versions = *info.mutable_versions();
     if (!device->info().driver_version.empty()) versions.set_driver(device->info().driver_version);

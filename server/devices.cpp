@@ -93,7 +93,7 @@ std::string Reasons(const DeviceSet& set) {
 }  // namespace
 
 absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Allocation& allocation, const Catalog& catalog,
-                                        std::function<void(const std::string&)> log, std::uint64_t& host_bytes) {
+                                        std::function<void(const std::string&)> log, HostLimits& host) {
   DeviceSet chosen;
   const Share share = ShareOf(allocation);
   CpuOptions cpu_options;
@@ -101,19 +101,19 @@ absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Allocation& 
   cpu_options.threads = config.threads == 0 ? share.threads : std::min(config.threads, share.threads);
   cpu_options.memory_bytes = share.bytes;
   std::unique_ptr<Device> cpu = OpenCpuDevice(cpu_options);
-  host_bytes = cpu->info().memory_bytes;
+  host = {cpu->info().memory_bytes, cpu_options.threads};
 
   if (config.device != DeviceChoice::kCpu) {
     CudaOptions options;
     options.lanes = config.lanes;
     options.indices = config.gpus;
     options.given = allocation.gpu_numbers;
-    const HostShare host = HostShareFor(config.lanes, host_bytes, share.threads);
-    options.copy_threads = host.copy_threads;
-    options.pinned_bytes = host.pinned_bytes;
+    const HostShare of_device = HostShareFor(config.lanes, host.bytes, share.threads);
+    options.copy_threads = of_device.copy_threads;
+    options.pinned_bytes = of_device.pinned_bytes;
     options.log = std::move(log);
     chosen = OpenCudaDevices(options, catalog);
-    host_bytes -= std::min(host_bytes, chosen.devices.size() * options.pinned_bytes);  // pinned memory is not the jobs'
+    host.bytes -= std::min(host.bytes, chosen.devices.size() * options.pinned_bytes);  // pinned memory is not the jobs'
     if (auto note = WrongGpuCount(config, allocation, chosen.devices.size())) chosen.notes.push_back(*std::move(note));
   }
   if (chosen.devices.empty() && (config.require_cuda || config.device == DeviceChoice::kCuda)) {

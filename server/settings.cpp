@@ -395,6 +395,10 @@ std::vector<Setting> MakeSettings() {
                "SLURM_JOB_END_TIME and assumes a KillWait of 30s",
                &Config::squeue_interval, hours(24)),
       UserCodeRow(),
+      Number<int>("workers",
+                  "calls of your functions that run at the same time on the CPU, of one thread each; 0: as many as "
+                  "--threads. On a GPU each takes a lane",
+                  &Config::workers, 0, 4096),
       Bytes("program-bytes",
             "memory for all processes of one program of yours, which is ended beyond it; 0: as much as jobs may use",
             &Config::program_bytes, 0, kAny),

@@ -128,6 +128,8 @@ class Engine {
   // now. A device that says that it is lost is lost from then on, until it is reopened. For the sampler.
   DeviceMetrics SampleDevice(std::size_t index);
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_.set().devices; }
+  // Places for workers that it has beside its lanes (EngineOptions::workers).
+  std::uint32_t WorkersOf(std::size_t device) const { return devices_.WorkersOf(device); }
   const std::vector<std::string>& device_notes() const { return devices_.set().notes; }
   // The kernels that `who` may run.
   std::shared_ptr<const Catalog> CatalogFor(const Principal& who) const { return binder_.catalogues().For(who); }

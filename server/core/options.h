@@ -38,6 +38,9 @@ struct EngineOptions {
   nanoseconds end_margin{0};
   // An idle lane polls this long before it sleeps: saves the wake-up where cores are to spare, costs a core meanwhile.
   nanoseconds lane_spin{0};
+  // On devices in the host's memory, processor threads for work that is not the catalogue's and says how many it needs
+  // (OutsideWork::Place::cpus); 0: it takes their lanes.
+  std::uint32_t workers = 0;
   // So many threads at a time may run tiny jobs inside Submit; 0: a quarter of the processor's, 1 to 8. Submit is
   // called by threads that have connections to serve: gRPC has one to every two processors, 2 to 16.
   std::uint32_t threads_in_submit = 0;

@@ -147,7 +147,7 @@ enum class EnergyState { kMeasured = 1, kBelowResolution, kNotMeasurable, kOfWho
 // How the device was while a kernel ran. What could not be found out is absent.
 struct DeviceConditions {
   EnergyState energy_state = EnergyState::kNotMeasurable;
-  std::optional<double> energy_joules, mean_watts, max_watts;
+  std::optional<double> energy_joules, mean_watts, max_watts, utilisation;
   std::optional<std::uint32_t> sm_clock_mhz;
   std::optional<bool> throttled, ecc_errors, xid_errors;
   std::vector<std::string> throttle_reasons;

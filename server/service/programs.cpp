@@ -19,6 +19,8 @@
 namespace hotplate::server {
 namespace {
 
+constexpr std::uint32_t kMostCpus = 4096;
+
 // The processor's threads that this process may use, divided among the lanes of all GPUs.
 int ThreadsBesideGpu(const ServiceContext& context) {
   int lanes = 0;
@@ -115,6 +117,10 @@ absl::StatusOr<core::JobRequest> JobAsRequest(const ServiceContext& context, con
     return InvalidField("outputs", "a function names its outputs itself: keep them all, or none");
   auto function = settings.functions->Function(spec.function().function());
   if (!function.ok()) return function.status();
+  if (spec.function().cpus() > kMostCpus) {
+    return InvalidField("cpus", absl::StrCat((*function)->name, ": cpus is ", spec.function().cpus(), "; it can be ",
+                                             kMostCpus, " at most"));
+  }
   std::shared_ptr<const FunctionEnvironment> environment;
   if (!spec.function().environment().empty()) {
     auto found = settings.functions->Environment(spec.function().environment());
@@ -125,7 +131,7 @@ absl::StatusOr<core::JobRequest> JobAsRequest(const ServiceContext& context, con
   request->work = std::make_shared<FunctionJob>(
       *settings.pythons, *settings.workers, *settings.segments,
       FunctionJob::Call{*std::move(function), std::move(environment), request->inputs.size() - 1,
-                        spec.function().keep(), spec.function().alone()});
+                        spec.function().keep(), spec.function().alone(), spec.function().cpus()});
   return request;
 }
 

@@ -87,6 +87,15 @@ void ToProto(const WarmPythons::Row& row, v1::Worker& out) {
   }
 }
 
+void ToProto(const WorkerPool::Row& row, v1::FunctionWorker& out) {
+  out.set_pid(row.worker.pid);
+  out.set_interpreter(AsText(row.worker.environment->python.file));
+  out.set_device(row.worker.device);
+  out.set_busy(row.busy);
+  out.set_refs(static_cast<std::uint32_t>(row.refs));
+  out.set_alone(row.alone);
+}
+
 }  // namespace
 
 ProgramsService::ProgramsService(const ServiceContext& context) : ParsedService(context) {
@@ -190,6 +199,8 @@ grpc::ServerUnaryReactor* ProgramsService::ListWorkers(grpc::CallbackServerConte
   return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& /*who*/) {
     if (const WarmPythons* const pythons = context_.programs().pythons; pythons != nullptr) {
       for (const WarmPythons::Row& row : pythons->Rows()) ToProto(row, *response->add_workers());
+      for (const WorkerPool::Row& row : context_.programs().workers->Rows())
+        ToProto(row, *response->add_function_workers());
     }
     response->set_generation(context_.generation());
     return absl::OkStatus();

@@ -50,6 +50,7 @@ void FillConditions(const core::DeviceConditions& conditions, v1::Receipt& out) 
   if (conditions.energy_joules) out.set_energy_joules(*conditions.energy_joules);
   if (conditions.mean_watts) out.set_mean_watts(*conditions.mean_watts);
   if (conditions.max_watts) out.set_max_watts(*conditions.max_watts);
+  if (conditions.utilisation) out.set_utilisation(*conditions.utilisation);
   if (conditions.sm_clock_mhz) out.set_sm_clock_mhz(*conditions.sm_clock_mhz);
   if (conditions.throttled) out.set_throttled(*conditions.throttled);
   for (const std::string& reason : conditions.throttle_reasons) out.add_throttle_reasons(reason);

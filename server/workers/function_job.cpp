@@ -1,5 +1,6 @@
 #include "server/workers/function_job.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>
@@ -96,12 +97,12 @@ absl::StatusOr<FunctionJob::Place> FunctionJob::PlaceFor(const core::Principal& 
     if (absl::Status status = pool_.RoomForAlone(); !status.ok()) return status;
   }
   if (holder_ == nullptr) {
-    if (call_.environment != nullptr) return Place{device};
+    if (call_.environment != nullptr) return Place{device, 0, std::max(call_.cpus, 1U)};
     return InvalidField("environment",
                         Named("environment is empty, and there is no Ref among its arguments whose it could be"));
   }
   call_.environment = holder_->environment;
-  return Place{holder_->device, holder_->id};
+  return Place{holder_->device, holder_->id, std::max(call_.cpus, 1U)};
 }
 
 core::RunResult FunctionJob::Run(const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs,
@@ -136,8 +137,13 @@ core::RunResult FunctionJob::Run(const DeviceInfo& device, const std::vector<cor
   return result;
 }
 
+int FunctionJob::ThreadsOn(const DeviceInfo& device) const {
+  if (call_.cpus > 0) return static_cast<int>(call_.cpus);
+  return device.uuid.empty() ? 1 : call_.environment->python.threads_beside_gpu;
+}
+
 std::string FunctionJob::KeyOn(const DeviceInfo& device) const {
-  return absl::StrCat(call_.environment->id, " ", device.id);
+  return absl::StrCat(call_.environment->id, " ", device.id, " ", ThreadsOn(device));
 }
 
 absl::StatusOr<WorkerPool::Taken> FunctionJob::TakeWorker(const DeviceInfo& device,
@@ -162,7 +168,7 @@ absl::StatusOr<WorkerPool::Taken> FunctionJob::TakeWorker(const DeviceInfo& devi
   absl::StatusOr<std::unique_ptr<CallWorker>> started = StartWorker(device, daemon, control, use);
   if (!started.ok()) return started.status();
   taken.worker = *std::move(started);
-  pool_.Add(*taken.worker, call_.alone);
+  pool_.Add(*taken.worker, {taken.worker->id(), taken.worker->pid(), device.id, call_.environment}, call_.alone);
   return taken;
 }
 
@@ -172,8 +178,7 @@ absl::StatusOr<std::unique_ptr<CallWorker>> FunctionJob::StartWorker(const Devic
   if (absl::Status status = CheckShared(device); !status.ok()) return status;
   if (!device.host_memory) daemon.give_back();
   Program python = call_.environment->python;
-  python.environment = EnvironmentOn(device, device.uuid.empty() ? device.threads_per_lane : python.threads_beside_gpu,
-                                     python.environment, OwnVariables());
+  python.environment = EnvironmentOn(device, ThreadsOn(device), python.environment, OwnVariables());
   absl::StatusOr<std::unique_ptr<CallWorker>> started =
       CallWorker::Start(pool_.NewId(), pythons_, std::move(python), [&control] { return control.cancel_requested(); });
   if (!started.ok()) return started.status();

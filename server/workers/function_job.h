@@ -24,7 +24,8 @@ class FunctionJob final : public PrintingWork {
     std::shared_ptr<const FunctionEnvironment> environment;  // null: that of the objects among its arguments
     std::size_t arrays = 0;                                  // among its arguments; they are the inputs "a0", "a1", …
     bool keep = false;                                       // the arrays in its result stay
-    bool alone = false;  // in a worker that nobody else uses while somebody has an object in its result
+    bool alone = false;      // in a worker that nobody else uses while somebody has an object in its result
+    std::uint32_t cpus = 0;  // v1::FunctionCall::cpus
   };
 
   // All outlive the job.
@@ -66,6 +67,8 @@ class FunctionJob final : public PrintingWork {
   absl::Status TakeOutputs(const CallReply& reply, const WorkerFacts& worker, const Daemon& daemon,
                            core::RunResult& result) const;
   std::string Named(absl::string_view why) const;
+  // The processor's, that its worker uses.
+  int ThreadsOn(const DeviceInfo& device) const;
   std::string KeyOn(const DeviceInfo& device) const;  // WorkerPool's
 
   WarmPythons& pythons_;

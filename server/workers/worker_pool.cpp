@@ -75,9 +75,10 @@ absl::Status WorkerPool::RoomForAlone() {
       absl::StrCat(alone_.size(), " actors have a worker each, the most that can be: free some first"));
 }
 
-void WorkerPool::Add(const CallWorker& worker, bool alone) {
+void WorkerPool::Add(const CallWorker& worker, WorkerFacts facts, bool alone) {
   MutexLock lock(mutex_);
   busy_.insert(&worker);
+  facts_[worker.id()] = std::move(facts);
   if (alone) alone_.insert(worker.id());
 }
 
@@ -114,7 +115,7 @@ void WorkerPool::Drop(std::list<Waiting>& gone) {
   std::size_t others = 0;
   for (auto one = waiting_.begin(); one != waiting_.end();) {
     const auto next = std::next(one);
-    if (refs_.Count(one->worker->id()) == 0 && (++others > kMostWaiting || now - one->since > kLongestWait)) {
+    if (refs_.Count(one->worker->id()) == 0 && (++others > most_waiting_.load() || now - one->since > kLongestWait)) {
       End(one, "", gone);
     }
     one = next;
@@ -123,8 +124,22 @@ void WorkerPool::Drop(std::list<Waiting>& gone) {
 
 void WorkerPool::End(Place one, const std::string& why, std::list<Waiting>& gone) {
   alone_.erase(one->worker->id());
+  facts_.erase(one->worker->id());
   refs_.Lose(one->worker->id(), why);
   gone.splice(gone.end(), waiting_, one);
+}
+
+std::vector<WorkerPool::Row> WorkerPool::Rows() {
+  std::vector<Row> rows;
+  MutexLock lock(mutex_);
+  for (const auto& [id, facts] : facts_) {
+    const std::size_t refs = refs_.Count(id);
+    rows.push_back({facts, /*busy=*/true, refs, refs > 0 && alone_.contains(id)});
+    for (const Waiting& one : waiting_) {
+      if (one.worker->id() == id) rows.back().busy = false;
+    }
+  }
+  return rows;
 }
 
 WorkerPool::Place WorkerPool::Find(std::uint64_t id) {

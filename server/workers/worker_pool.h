@@ -5,14 +5,17 @@
 // scheduler. Any other call may run there meanwhile, if it gets that turn.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "kernels/base/mutex.h"
@@ -24,7 +27,7 @@ namespace hotplate::server {
 // Thread-safe.
 class WorkerPool {
  public:
-  static constexpr std::size_t kMostWaiting = 16;  // the one that waits for longest goes
+  static constexpr std::size_t kLeastWaiting = 16;
   static constexpr std::size_t kMostAlone = 64;
   // One that has waited for so long goes, when another one comes or goes.
   static constexpr std::chrono::minutes kLongestWait{10};
@@ -36,6 +39,8 @@ class WorkerPool {
 
   RefTable& refs() { return refs_; }
   std::uint64_t NewId() { return next_id_.fetch_add(1); }
+  // So many stay when they have no call, and kLeastWaiting at least; the one that waits for longest goes.
+  void KeepWaiting(std::size_t most) { most_waiting_.store(std::max(most, kLeastWaiting)); }
 
   struct Taken {
     std::unique_ptr<CallWorker> worker;  // null: there is none
@@ -49,7 +54,7 @@ class WorkerPool {
   // RESOURCE_EXHAUSTED: so many workers are alone already.
   absl::Status RoomForAlone();
   // One that was started anew, for a call.
-  void Add(const CallWorker& worker, bool alone);
+  void Add(const CallWorker& worker, WorkerFacts facts, bool alone);
   // After its call. `why_gone`: if it is not usable.
   void Return(const std::string& key, std::unique_ptr<CallWorker> worker, const std::string& why_gone);
   // Its objects are lost from now on if it has ended meanwhile.
@@ -59,6 +64,15 @@ class WorkerPool {
                                    const core::SessionId& session, std::shared_ptr<HostBuffer> buffer);
   // Ends those that wait, and those that have a call when they have ended it. Returns how many there are.
   std::size_t Clear();
+
+  // For people.
+  struct Row {
+    WorkerFacts worker;
+    bool busy = false;
+    std::size_t refs = 0;  // RefTable::Count
+    bool alone = false;
+  };
+  std::vector<Row> Rows();
 
  private:
   struct Waiting {
@@ -77,10 +91,12 @@ class WorkerPool {
   void Free();
 
   std::atomic<std::uint64_t> next_id_{1};
+  std::atomic<std::size_t> most_waiting_{kLeastWaiting};
   RefTable refs_;
   Mutex mutex_;
   std::list<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // newest first
   std::set<const CallWorker*> busy_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, WorkerFacts> facts_ ABSL_GUARDED_BY(mutex_);  // of those that wait or are busy
   std::set<std::uint64_t> alone_ ABSL_GUARDED_BY(mutex_);
   std::thread freeing_ ABSL_GUARDED_BY(mutex_);  // once there is an object; joined by the destructor, without it
 };

@@ -337,7 +337,7 @@ class Warm(harness.Case):
 
     def test_ctrl_c(self):
         self.wait_for_warm()
-        process = self.start("python", "-c", "import time\nprint('ready')\ntry:\n    time.sleep(1000)\nexcept KeyboardInterrupt:\n    print('interrupted')\n    raise")
+        process = self.start("python", "-c", "import time\ntry:\n    print('ready')\n    time.sleep(1000)\nexcept KeyboardInterrupt:\n    print('interrupted')\n    raise")
         self.assertEqual(process.stdout.readline(), "ready\n")
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=harness.PATIENCE)

@@ -326,8 +326,8 @@ class VerifiedTest(unittest.TestCase):
             self.assertEqual(self.verified("--check", *words).returncode, 1)
             self.assertEqual(self.verified(*words).returncode, 0)
             text = page.read_text(encoding="utf-8")
-            self.assertIn("| A GPU | 1.2, 13.0 | 2; 3, 1, 1 | not measured | abc, 2026-01-02 (`gpu.json`); "
-                          "cba, 2026-01-01 (`before.json`) |", text)
+            self.assertIn("| A GPU | 1.2, 13.0 | 2; 3, 1, 1 | not measured |", text)
+            self.assertIn("- `gpu.json`, of abc\n- `before.json`, of cba\n", text)
             for absent in ("older", "Fake", "Another"):
                 self.assertNotIn(absent, text)
             self.assertTrue(text.startswith("before\n") and text.endswith("after\n"))

@@ -77,14 +77,15 @@ def table(found):
                 "nothing\nhere says that it works, or how fast it is, on a GPU. `tests/gpu/run` finds out in one call "
                 "([how](../../CONTRIBUTING.md#on-a-gpu)).")
     lines = ["| GPU | driver, CUDA | sections; their checks: passed, failed, not run | bandwidth-bound kernels, least share of copy "
-             "bandwidth | runs: revision, date, file in `tests/bench/results/` |", "|---|---|---|---|---|"]
+             "bandwidth |", "|---|---|---|---|"]
+    made = []
     for device, one in newest(found).items():
         checks = [check["status"] for section in one["sections"] for check in section["checks"]]
         counts = ", ".join(str(checks.count(status)) for status in ("pass", "fail", "not run"))
         _, last = one["runs"][0]
-        made = "; ".join(f"{run['git_revision']}, {run['date'][:10]} (`{file}`)" for file, run in one["runs"])
-        lines.append(f"| {device} | {last['driver']}, {last['cuda']} | {len(one['sections'])}; {counts} | {best_share(one)} | {made} |")
-    return "\n".join(lines)
+        made += [f"- `{file}`, of {run['git_revision']}" for file, run in one["runs"]]
+        lines.append(f"| {device} | {last['driver']}, {last['cuda']} | {len(one['sections'])}; {counts} | {best_share(one)} |")
+    return "\n".join([*lines, "", "By these runs, in `tests/bench/results/` in the source tree:", "", *made])
 
 
 def verified_lines(places):

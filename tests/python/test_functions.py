@@ -434,25 +434,61 @@ def test_a_daemon_without_users_code(start_daemon):
         other.function(len)([])
 
 
-def test_concurrent_calls_have_workers_of_their_own(gpu):
-    lanes = sum(device["lanes"] for device in gpu.info()["devices"])
-    folder = f"/tmp/hotplate-lanes-{os.getpid()}"
-    os.makedirs(folder)
+def meet(folder, many, me):
+    """The process, once so many have come."""
+    open(f"{folder}/{me}", "w").close()
+    while len(os.listdir(folder)) < many:
+        time.sleep(0.01)
+    return os.getpid()
 
-    def meet(folder, many, me):
-        import os
-        import time
-        open(f"{folder}/{me}", "w").close()
-        while len(os.listdir(folder)) < many:
-            time.sleep(0.01)
-        return os.getpid()
-    try:
-        pids = list(gpu.function(meet).map([folder] * lanes, [lanes] * lanes, range(lanes)))
-    finally:
-        for name in os.listdir(folder):
-            os.unlink(f"{folder}/{name}")
-        os.rmdir(folder)
-    assert len(set(pids)) == lanes
+
+def test_on_the_cpu_as_many_calls_run_as_it_has_workers_whatever_the_lanes(start_daemon, tmp_path):
+    with start_daemon("--lanes", "1", "--workers", "5").connect() as gpu:
+        assert [device["workers"] for device in gpu.info()["devices"]] == [5]
+        pids = list(gpu.function(meet).map([str(tmp_path)] * 5, [5] * 5, range(5)))
+        assert len(set(pids)) == 5
+
+
+def wait_for(path):
+    while not os.path.exists(path):
+        time.sleep(0.01)
+
+
+def test_functions_and_kernels_do_not_wait_for_each_other(start_daemon, tmp_path):
+    with start_daemon("--lanes", "1", "--workers", "1").connect() as gpu:
+        go = str(tmp_path / "go")
+        futures = [gpu.submit(wait_for, go) for _ in range(2)]
+        wait_until(futures[0].running, "the first one runs")
+        assert gpu.vector_add([1.0], [2.0]) == [3.0]
+        assert not futures[1].running()
+        (tmp_path / "go").touch()
+        for future in futures:
+            future.result(PATIENCE)
+
+
+def test_a_call_that_takes_several_processors(start_daemon, tmp_path):
+    def threads():
+        return os.environ["OMP_NUM_THREADS"]
+    daemon = start_daemon("--workers", "4")
+    with daemon.connect() as gpu, daemon.connect() as other:
+        assert gpu.function(threads)() == "1"
+        assert gpu.function(threads, cpus=3)() == "3"
+        with pytest.raises(ValueError, match=r"threads: cpus is 5, and cpu0 has 4 for functions \(hotplated --workers\)"):
+            gpu.function(threads, cpus=5)()
+        go = str(tmp_path / "go")
+        first, second = (gpu.function(wait_for, cpus=3).submit(go) for _ in range(2))
+        wait_until(first.running, "the first one runs")
+        assert other.function(threads)() == "1"  # of another session, and there is room for it
+        assert not second.running()
+        (tmp_path / "go").touch()
+        second.result(PATIENCE)
+        first.result(PATIENCE)
+
+
+@pytest.mark.parametrize("cpus", [0, -1, 5000, 1.0, "2", True])
+def test_wrong_cpus(gpu, cpus):
+    with pytest.raises(TypeError, match=f"cpus is {cpus!r}; it must be an int from 1 to 4096, or None"):
+        gpu.function(len, cpus=cpus)
 
 
 def test_nothing_is_left(start_daemon):

@@ -2,17 +2,19 @@
 
 import asyncio
 import collections
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 
 import cloudpickle
 import hotplate as hp
 import numpy as np
 import pytest
-from conftest import PATIENCE, wait_until
+from conftest import BIN, PATIENCE, wait_until
 
 # Not by their names: the workers are not to import this file.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -41,8 +43,8 @@ def held():
                   for one in calls.objects.values())
 
 
-def lanes_of(gpu):
-    return sum(device["lanes"] for device in gpu.info()["devices"])
+def workers_of(gpu):
+    return sum(device["workers"] for device in gpu.info()["devices"])
 
 
 def pid():
@@ -137,7 +139,7 @@ def test_a_thousand_refs_leave_nothing_behind(gpu, make):
         list(make.map(range(50)))
     wait_until(lambda: not gpu.arrays, "their arrays are freed")
     # Each worker that any of them was in is asked, as far as it gets one of these calls.
-    left = [gpu.submit(held) for _ in range(4 * lanes_of(gpu))]
+    left = [gpu.submit(held) for _ in range(4 * workers_of(gpu))]
     assert not any("Model" in one.result(PATIENCE) for one in left)
 
 
@@ -410,13 +412,13 @@ def test_calls_of_one_actor_never_overlap(gpu):
         assert {future.result(PATIENCE) for future in [actor.enter() for _ in range(8)]} == {1}
 
 
-def test_calls_that_wait_for_their_worker_take_no_lane(start_daemon, tmp_path):
+def test_calls_that_wait_for_their_worker_take_no_place(start_daemon, tmp_path):
     def wait(model, path):
         import time
         while not os.path.exists(path):
             time.sleep(0.01)
     path = str(tmp_path / "go")
-    with start_daemon("--lanes", "2").connect() as gpu, gpu.actor(Model) as actor:
+    with start_daemon("--workers", "2").connect() as gpu, gpu.actor(Model) as actor:
         waiting = [gpu.submit(wait, actor, path) for _ in range(4)]
         wait_until(waiting[0].running, "the first one runs")
         assert gpu.submit(lambda: 1).result(PATIENCE) == 1
@@ -426,8 +428,8 @@ def test_calls_that_wait_for_their_worker_take_no_lane(start_daemon, tmp_path):
             future.result(PATIENCE)
 
 
-def test_one_lane_is_enough(start_daemon):
-    with start_daemon("--lanes", "1").connect() as gpu:
+def test_one_worker_at_a_time_is_enough(start_daemon):
+    with start_daemon("--workers", "1").connect() as gpu:
         with gpu.actor(Model) as one, gpu.actor(Model) as two:
             futures = [actor.scaled(i) for i in range(10) for actor in (one, two)]
             between = [gpu.submit(lambda x: x, i) for i in range(10)]
@@ -546,3 +548,28 @@ def test_what_is_no_class_makes_no_actor(gpu, other_session):
         gpu.actor(3)
     with pytest.raises(TypeError, match="make it there"):
         other_session.actor(gpu.function(Model))
+
+
+def test_workers_are_listed_with_what_is_left_in_them(start_daemon, tmp_path):
+    daemon = start_daemon("--workers", "3")
+
+    def workers():
+        done = subprocess.run([str(BIN / "hotplate"), "workers", "--json"], env=daemon.environment, capture_output=True, check=True)
+        return {worker["pid"]: worker for worker in json.loads(done.stdout).get("functionWorkers", ())}
+    with daemon.connect() as gpu, gpu.actor(Model) as actor:
+        left = gpu.function(Model)()
+        again = gpu.function(lambda model: model, returns="ref")(left)
+        path = str(tmp_path / "go")
+        call = gpu.submit(lambda: [time.sleep(0.01) for _ in iter(lambda: os.path.exists(path), True)] and os.getpid())
+        wait_until(call.running, "the call runs")
+        (its_actor,), (holder,), (busy,) = ([one for one in workers().values() if condition(one)] for condition in (
+            lambda one: one.get("alone"), lambda one: one["pid"] == left.worker, lambda one: one.get("busy")))
+        assert its_actor["refs"] == 1 and its_actor["device"] == "cpu0" and its_actor["interpreter"] == sys.executable
+        assert holder["refs"] == 1 and not holder.get("alone")  # one object, which two Refs mean
+        open(path, "w").close()
+        assert call.result(PATIENCE) == busy["pid"]
+        said = subprocess.run([str(BIN / "hotplate"), "workers"], env=daemon.environment, capture_output=True, text=True, check=True)
+        assert "workers of functions\nINTERPRETER" in said.stdout and "actor, waits" in said.stdout
+        again.free()
+        left.free()
+        wait_until(lambda: workers()[holder["pid"]].get("refs", 0) == 0, "nothing is left in it")

@@ -30,16 +30,17 @@ absl::Status Devices(const Invocation& call) {
   if (!telemetry.ok()) return telemetry.status();
   v1::TelemetrySample newest;
   if (!telemetry->samples().empty()) newest = *telemetry->samples().rbegin();
-  Table table({"ID", "BACK-END", "NAME", "MEMORY", "LANES", "THREADS", "DETAILS"});
-  table.AlignRight(3).AlignRight(4).AlignRight(5);
+  Table table({"ID", "BACK-END", "NAME", "MEMORY", "LANES", "THREADS", "WORKERS", "DETAILS"});
+  table.AlignRight(3).AlignRight(4).AlignRight(5).AlignRight(6);
   std::string ids;
   std::vector<std::string> json;
   for (const v1::Device& device : info->devices()) {
     ids += device.id() + "\n";
     json.push_back(ToJson(device));
-    table.Row(
-        {device.id(), device.backend(), device.name(), BytesText(device.memory_bytes()), std::to_string(device.lanes()),
-         device.threads_per_lane() > 0 ? std::to_string(device.threads_per_lane()) : "-", Details(device, newest)});
+    table.Row({device.id(), device.backend(), device.name(), BytesText(device.memory_bytes()),
+               std::to_string(device.lanes()),
+               device.threads_per_lane() > 0 ? std::to_string(device.threads_per_lane()) : "-",
+               device.workers() > 0 ? std::to_string(device.workers()) : "-", Details(device, newest)});
   }
   std::string text = table.Text(WidthOf(call.console));
   for (const std::string& note : info->device_notes())

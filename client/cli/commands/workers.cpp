@@ -30,8 +30,21 @@ std::string ModulesText(const v1::Worker& worker) {
   return modules.empty() ? "-" : Join(modules, ", ");
 }
 
+std::string FunctionWorkersText(const v1::ListWorkersResponse& list, int width) {
+  if (list.function_workers().empty()) return "";
+  Table table({"INTERPRETER", "DEVICE", "PID", "STATE", "REFS"});
+  table.AlignRight(2).AlignRight(4).MayBeCut(0, 20);
+  for (const v1::FunctionWorker& worker : list.function_workers()) {
+    table.Row({Printable(worker.interpreter()), worker.device(), std::to_string(worker.pid()),
+               std::string(worker.alone() ? "actor, " : "") + (worker.busy() ? "has a call" : "waits"),
+               std::to_string(worker.refs())});
+  }
+  return "\nworkers of functions\n" + table.Text(width);
+}
+
 std::string WorkersText(const v1::ListWorkersResponse& list, int width) {
-  if (list.workers().empty()) return "no Python is warm: the first script in an environment starts one\n";
+  if (list.workers().empty() && list.function_workers().empty())
+    return "no Python is warm: the first script in an environment starts one\n";
   Table table({"INTERPRETER", "PYTHON", "STATE", "PID", "SCRIPTS", "MODULES"});
   table.AlignRight(3).AlignRight(4).MayBeCut(5, 20).MayBeCut(0, 20);
   std::string notes;
@@ -43,7 +56,7 @@ std::string WorkersText(const v1::ListWorkersResponse& list, int width) {
     for (const v1::Worker::LeftOut& module : worker.left_out())
       notes += "  " + worker.interpreter() + " leaves out " + module.name() + ": " + module.why() + "\n";
   }
-  return table.Text(width) + Fitted(Printable(notes), width);
+  return table.Text(width) + Fitted(Printable(notes), width) + FunctionWorkersText(list, width);
 }
 
 absl::Status Restart(const Invocation& call) {
@@ -84,7 +97,8 @@ Command WorkersCommand() {
           .group = Group::kJobs,
           .summary = "list the Pythons that are kept warm for your scripts",
           .details =
-              "Each is an environment: an interpreter, and the variables that it and its packages read. Lines\n"
+              "Each is an environment: an interpreter, and the variables that it and its packages read. A second\n"
+              "table has the processes that run Python functions, and how many objects are left in each. Lines\n"
               "below the table say which modules are left out, and why. restart ends them all, each when no\n"
               "script of it runs any more: after a change to a package that is not seen by its folder, or\n"
               "after failures.",

@@ -52,6 +52,7 @@ std::string Energy(const v1::Receipt& receipt) {
   std::string watts;
   if (receipt.has_mean_watts()) watts += ", " + std::to_string(std::lround(receipt.mean_watts())) + " W mean";
   if (receipt.has_max_watts()) watts += ", " + std::to_string(std::lround(receipt.max_watts())) + " W at most";
+  if (receipt.has_utilisation()) watts += ", " + std::to_string(std::lround(receipt.utilisation() * 100)) + " % busy";
   switch (receipt.energy_state()) {
     case v1::ENERGY_MEASURED:
       return "energy " + Number(std::round(receipt.energy_joules() * 100) / 100) + " J" + watts;

@@ -33,7 +33,7 @@ class Options:
     deterministic: bool
     request_id: str
     label: str
-    function: Optional[tuple[str, str, bool, bool]]
+    function: Optional[tuple[str, str, bool, bool, int]]
     priority: int
     time_limit: Optional[float]
     deadline: Optional[float]

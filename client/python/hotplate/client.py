@@ -187,6 +187,8 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         Args:
             function: the function. Without it, a decorator is returned.
             device: as of `run`. time_limit: in seconds or as "5m": it is interrupted, and its worker ended if it goes on.
+            cpus: the processor's threads that it computes with (OMP_NUM_THREADS and the like). On the CPU by default one, and so
+                many calls run at a time as the daemon has workers (hotplated --workers); a call of several takes as many.
             priority: -100 to 100.
             wants: "cupy", "jax" or "torch": arrays among the arguments arrive as that library's; default: NumPy's.
             copy: True: NumPy arrays arrive as private copies, which may be changed.
@@ -223,7 +225,7 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         """Makes an object of a class of your own in a worker of its own, and waits until it is there.
 
         Args:
-            kind: the class. Options are told as of a function: gpu.actor(gpu.function(Model, device="gpu0"), …); time_limit,
+            kind: the class. Options are told as of a function: gpu.actor(gpu.function(Model, device="gpu0", cpus=4), …); time_limit,
                 priority, wants, copy, returns and keep are each method's.
             args, kwargs: the class's own, all of them.
 

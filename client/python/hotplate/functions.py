@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 # Beside the other arguments, which are pickled; what is more is pickled too.
 _MOST_ARRAYS = 63
 _MOST_AXES = 8
+_MOST_CPUS = 4096
 _MEANT = {"python": "the path of an interpreter on the node", "env": "the name of an environment (hotplate env)"}
 _LIBRARIES = ("cupy", "jax", "torch")
 # The dtypes of the daemon's arrays.
@@ -47,8 +48,8 @@ _PLAIN |= {("numpy", "dtype"): np.dtype, ("numpy.core.multiarray", "scalar"): np
 class Function:
     """A Python function that runs in a worker on the daemon's node; made by `gpu.function`.
 
-    A worker is a process that keeps what it has imported, compiled and put on the GPU. Each call takes a lane of a device,
-    as a kernel does. Arguments and results are pickled; NumPy arrays and the daemon's arrays among the arguments arrive as
+    A worker is a process that keeps what it has imported, compiled and put on the GPU. On a GPU each call takes a lane, as a
+    kernel does; on the CPU as many run as there are processors, of one thread each. Arguments and results are pickled; NumPy arrays and the daemon's arrays among the arguments arrive as
     NumPy arrays that cannot be written to. Arrays, numbers, texts, and tuples, lists, dicts and sets of them come back; any
     other object in a result stays in the worker and comes back as a hotplate.Ref. What it prints is printed here as it comes.
 
@@ -61,7 +62,7 @@ class Function:
         (501,)
     """
 
-    def __init__(self, client: Any, function: Callable[..., Any], *, device: str = "",
+    def __init__(self, client: Any, function: Callable[..., Any], *, device: str = "", cpus: Optional[int] = None,
                  time_limit: Optional[Seconds] = None, priority: int = 0, wants: Optional[str] = None, copy: bool = False,
                  returns: Optional[str] = None, keep: bool = False, python: Optional[str] = None,
                  env: Optional[str] = None, progress: Union[bool, Report, None] = None) -> None:
@@ -77,11 +78,14 @@ class Function:
         for option, value in (("python", python), ("env", env)):
             if value is not None and (not isinstance(value, str) or not value):
                 raise InvalidType(f"{option} is {shown(value)}; it must be a str, as {_MEANT[option]}, or None")
+        if cpus is not None and (type(cpus) is not int or not 1 <= cpus <= _MOST_CPUS):
+            raise InvalidType(f"cpus is {shown(cpus)}; it must be an int from 1 to {_MOST_CPUS}, or None")
         functools.update_wrapper(self, function, updated=())
         self._client = client
         self._function = function
         self._name = name_of(function)
         self._device = device
+        self._cpus = cpus or 0
         self._time_limit = None if time_limit is None else seconds(f"{self._name}: time_limit", time_limit)
         self._priority = priority
         self._said = {name: value for name, value in (
@@ -157,7 +161,7 @@ class Function:
         options.priority = self._priority
         options.time_limit = self._time_limit
         options.label = self._label
-        options.function = (function, "" if refs else environment.id, self._keep, self._alone)
+        options.function = (function, "" if refs else environment.id, self._keep, self._alone, self._cpus)
         values: dict[str, Any] = {"arguments": np.frombuffer(arguments, np.uint8)}
         held: dict[str, Any] = {}
         for index, array in enumerate(arrays):

@@ -18,7 +18,8 @@ def register_joblib(client: Client, name: str = "hotplate") -> None:
     """Makes the daemon of `client` a back-end of joblib.
 
     Args:
-        client: whose workers run the calls; n_jobs=-1 means as many as the daemon's devices have lanes.
+        client: whose workers run the calls; n_jobs=-1 means as many as the GPUs have lanes, and without a GPU as
+            many as the CPU has workers.
         name: for joblib.parallel_config.
 
     Raises:
@@ -53,11 +54,11 @@ class _Backend:
     def effective_n_jobs(self, n_jobs: Optional[int]) -> int:
         """The number of calls at a time."""
         if n_jobs == 0:
-            raise ValueError("n_jobs is 0; it must be a number of calls at a time, or -1 for the daemon's lanes")
+            raise ValueError("n_jobs is 0; it must be a number of calls at a time, or -1 for as many as run at a time")
         devices = self._client.info()["devices"]
         gpus = [device for device in devices if device["backend"] != "cpu"]
-        lanes = sum(int(device["lanes"]) for device in gpus or devices)
-        return lanes if n_jobs is None or n_jobs < 0 else n_jobs
+        at_once = sum(int(device["lanes"]) for device in gpus) or sum(int(device.get("workers", 0)) for device in devices)
+        return max(at_once, 1) if n_jobs is None or n_jobs < 0 else n_jobs
 
     def configure(self, n_jobs: int = 1, parallel: Any = None, **options: Any) -> int:
         """Begins a Parallel."""

@@ -81,13 +81,14 @@ client::JobOptions ToJobOptions(const Options& options, HeldBuffers& held,
   }
   for (const auto& [key, value] : options.out) job.destinations[key.cast<std::string>()] = held.Writable(value);
   if (!options.function.is_none()) {
-    const auto [function, environment, keep, alone] =
-        options.function.cast<std::tuple<std::string, std::string, bool, bool>>();
+    const auto [function, environment, keep, alone, cpus] =
+        options.function.cast<std::tuple<std::string, std::string, bool, bool, std::uint32_t>>();
     v1::FunctionCall& call = job.function.emplace();
     call.set_function(function);
     call.set_environment(environment);
     call.set_keep(keep);
     call.set_alone(alone);
+    call.set_cpus(cpus);
   }
   job.label = options.label;
   job.device = options.device;

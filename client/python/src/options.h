@@ -24,7 +24,7 @@ struct Options {
   // Output -> array: the destination.
   pybind11::dict out;
   std::string device, precision, request_id, label;
-  // (function, environment, keep, alone), of a call of a function; else None.
+  // (function, environment, keep, alone, cpus), of a call of a function; else None.
   pybind11::object function = pybind11::none();
   int priority = 0;
   std::optional<double> time_limit, deadline;

@@ -38,15 +38,17 @@ struct BoundJob {
   std::vector<BoundInput> inputs;
   std::vector<BoundOutput> outputs;
   std::vector<DeviceNeed> needs;
-  std::uint64_t turn = 0;  // QueueEntry::turn
+  std::uint64_t turn = 0;     // QueueEntry::turn
+  std::uint32_t workers = 0;  // QueueEntry::workers
   // Why it can never run, where that is known: no device that it may run on is large enough.
   std::string refusal;
 };
 
 class Binder {
  public:
-  // `devices` and the rest outlive the binder.
-  Binder(Catalogues catalogues, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices);
+  // `devices` and the rest outlive the binder. `workers`: EngineOptions::workers.
+  Binder(Catalogues catalogues, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices,
+         std::uint32_t workers = 0);
 
   const Catalogues& catalogues() const { return catalogues_; }
 
@@ -68,15 +70,19 @@ class Binder {
                              std::vector<FieldViolation>& violations) const;
   absl::Status BindOutputs(const Principal& who, const JobRequest& request, BoundJob& job,
                            std::vector<FieldViolation>& violations) const;
-  static absl::Status PlaceWork(const Principal& who, JobRequest& request, BoundJob& job);
+  // `cpus`: OutsideWork::Place::cpus.
+  static absl::Status PlaceWork(const Principal& who, JobRequest& request, BoundJob& job, std::uint32_t& cpus);
   absl::Status PlanDevices(const JobRequest& request, Data data, const std::vector<std::string>& lost,
                            BoundJob& job) const;
+  // Work that says how many threads of the processor it needs takes a worker's place where there are such.
+  absl::Status TakeWorkers(const JobRequest& request, std::uint32_t cpus, BoundJob& job) const;
   std::string HowOnTheCpu() const;
   std::string DeviceList() const;
 
   const Catalogues catalogues_;
   ArrayStore& arrays_;
   const std::vector<std::unique_ptr<Device>>& devices_;
+  const std::uint32_t workers_;
 };
 
 }  // namespace hotplate::core

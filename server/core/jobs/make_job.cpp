@@ -67,6 +67,7 @@ std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, Bo
   job->kernel = std::move(job->bound.spec);
   job->needs = job->bound.needs;
   job->turn = job->bound.turn;
+  job->workers = job->bound.workers;
   for (const DeviceNeed& need : job->needs) job->devices |= std::uint64_t{1} << need.device;
   for (const BoundOutput& output : job->bound.outputs) {
     if (output.keep) job->kept_bytes += output.bytes;

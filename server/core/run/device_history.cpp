@@ -134,6 +134,17 @@ void JudgeClocks(absl::Span<const DeviceReading> during, SteadyTime to, DeviceCo
   }
 }
 
+// The driver's samples are of up to a second before: one kernel's own only where it took some time.
+void JudgeUtilisation(absl::Span<const DeviceReading> during, SteadyTime from, SteadyTime to,
+                      DeviceConditions& conditions) {
+  if (to - from < kEnergyResolution) return;
+  std::vector<std::pair<nanoseconds, double>> shares;
+  for (std::size_t i = 0; i < during.size(); ++i) {
+    if (during[i].utilisation) shares.emplace_back(SpanOf(during, i, to), *during[i].utilisation);
+  }
+  conditions.utilisation = Mean(shares);
+}
+
 void JudgeThrottling(absl::Span<const DeviceReading> readings, SteadyTime from, SteadyTime to,
                      DeviceConditions& conditions) {
   const std::optional<bool> power = Grew(readings, from, to, &DeviceReading::power_throttled_ns);
@@ -152,6 +163,7 @@ DeviceReading ReadingOf(const DeviceMetrics& metrics, SteadyTime time) {
   reading.time = time;
   reading.energy_joules = metrics.energy_joules;
   reading.power_watts = reading.max_watts = metrics.power_watts;
+  reading.utilisation = metrics.utilisation;
   reading.sm_clock_mhz = metrics.sm_clock_mhz;
   reading.other_processes = metrics.other_processes;
   reading.power_throttled_ns = metrics.power_throttled_ns;
@@ -195,6 +207,7 @@ DeviceConditions ConditionsBetween(absl::Span<const DeviceReading> readings, Ste
     }
   }
   for (const DeviceReading& reading : during) TakeLarger(conditions.other_processes, reading.other_processes);
+  JudgeUtilisation(during, from, to, conditions);
   // A device at rest before or after has other clocks than the kernel had.
   if (during.empty() && nearest != nullptr && !nearest->clocks_at_rest) during.push_back(*nearest);
   JudgeClocks(during, to, conditions);

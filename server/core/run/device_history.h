@@ -25,7 +25,7 @@ inline constexpr nanoseconds kEnergyResolution = std::chrono::milliseconds(200);
 // counters are those of its begin, and the rest is the worst of it.
 struct DeviceReading {
   SteadyTime time;
-  std::optional<double> energy_joules, power_watts, max_watts;
+  std::optional<double> energy_joules, power_watts, max_watts, utilisation;
   std::optional<std::uint32_t> sm_clock_mhz, other_processes;
   std::optional<std::uint64_t> power_throttled_ns, thermal_throttled_ns, ecc_errors, xid_errors;
   std::optional<std::vector<std::string>> throttle_reasons;
@@ -33,7 +33,7 @@ struct DeviceReading {
 };
 
 DeviceReading ReadingOf(const DeviceMetrics& metrics, SteadyTime time);
-// True if it says anything that a receipt could use.
+// True if it says anything that a receipt could use, beside utilisation, which every CPU has.
 bool SaysSomething(const DeviceReading& reading);
 
 // How the device was from `from` to `to`, by its readings (the oldest first).

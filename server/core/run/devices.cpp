@@ -15,20 +15,26 @@ absl::Status CheckNumber(const DeviceSet& set) {
       "), and a daemon serves at most ", kMostDevices, "; choose some of them: --device gpu0,gpu1,..."));
 }
 
-Devices::Devices(DeviceSet set, ArrayStore& arrays, const Clock& clock)
-    : set_(std::move(set)), clock_(clock), copies_(DeviceCopies::Of(set_.devices)), history_(set_.devices.size()) {
+Devices::Devices(DeviceSet set, ArrayStore& arrays, const Clock& clock, std::uint32_t workers)
+    : set_(std::move(set)),
+      clock_(clock),
+      workers_(workers),
+      copies_(DeviceCopies::Of(set_.devices)),
+      history_(set_.devices.size()) {
   assert(CheckNumber(set_).ok());
   if (copies_ != nullptr) arrays.Attach(copies_);
 }
 
 std::vector<ScheduledDevice> Devices::ForScheduler() const {
   std::vector<ScheduledDevice> all;
-  for (const std::unique_ptr<Device>& device : set_.devices) {
-    const DeviceInfo& info = device->info();
+  for (std::size_t i = 0; i < count(); ++i) {
+    const Device& device = *set_.devices[i];
+    const DeviceInfo& info = device.info();
     all.push_back({.id = info.id,
                    .host_memory = info.host_memory,
                    .any_thread = info.any_thread,
-                   .room = {.total_bytes = info.memory_bytes, .free_bytes = device->FreeBytes()}});
+                   .workers = WorkersOf(i),
+                   .room = {.total_bytes = info.memory_bytes, .free_bytes = device.FreeBytes()}});
   }
   return all;
 }

@@ -9,6 +9,7 @@
 #include "kernels/devices/device.h"
 #include "server/core/arrays/arrays.h"
 #include "server/core/run/device_history.h"
+#include "server/core/run/outside_work.h"
 #include "server/core/run/task_runner.h"
 #include "server/core/schedule/scheduler.h"
 #include "server/core/types.h"
@@ -25,13 +26,15 @@ absl::Status CheckNumber(const DeviceSet& set);
 class Devices {
  public:
   // A set that passes CheckNumber, with unique ids. `arrays` are copied to those that have memory of their own, until
-  // Close.
-  Devices(DeviceSet set, ArrayStore& arrays, const Clock& clock);
+  // Close. `workers`: EngineOptions::workers.
+  Devices(DeviceSet set, ArrayStore& arrays, const Clock& clock, std::uint32_t workers);
   ~Devices() { Close(); }
 
   const DeviceSet& set() const { return set_; }
   std::size_t count() const { return set_.devices.size(); }
   Device& operator[](std::size_t index) const { return *set_.devices[index]; }
+  // Places for workers that it has beside its lanes.
+  std::uint32_t WorkersOf(std::size_t index) const { return WorkersOn(set_.devices[index]->info(), workers_); }
   std::vector<ScheduledDevice> ForScheduler() const;
 
   std::vector<std::uint64_t> FreeBytes() const;
@@ -45,6 +48,7 @@ class Devices {
  private:
   const DeviceSet set_;
   const Clock& clock_;
+  const std::uint32_t workers_;
   const std::shared_ptr<DeviceCopies> copies_;  // null if there can be none
   DeviceHistory history_;
 };

@@ -28,6 +28,11 @@ Lanes::Lanes(Parts parts, std::uint64_t inline_bytes, ReopenOptions reopen)
       seats_.back()->first = i == 0;
       parts_.scheduler.AddSeat(device, *seats_.back());
     }
+    for (unsigned i = 0; i < parts_.devices.WorkersOf(device); ++i) {
+      seats_.push_back(std::make_unique<Seat>());
+      seats_.back()->for_worker = true;
+      parts_.scheduler.AddSeat(device, *seats_.back(), /*for_worker=*/true);
+    }
   }
   for (const std::unique_ptr<Seat>& seat : seats_) {
     seat->thread = std::thread([this, &one = *seat] { RunThread(one); });
@@ -63,6 +68,12 @@ void Lanes::RunThread(Seat& seat) {
 bool Lanes::OpenLane(Seat& seat, unsigned round) {
   const unsigned index = seat.device();
   Device& device = parts_.devices[index];
+  if (seat.for_worker) {
+    seat.runner = std::make_unique<TaskRunner>(parts_.arrays, parts_.clock, device.info());
+    MutexLock lock(mutex_);
+    while (!stopping_ && lanes_[index].settled < round) changed_.Wait(mutex_);
+    return true;
+  }
   absl::StatusOr<std::unique_ptr<Lane>> lane = device.OpenLane();
   if (lane.ok()) {
     seat.lane = *std::move(lane);
@@ -89,6 +100,7 @@ bool Lanes::OpenLane(Seat& seat, unsigned round) {
 void Lanes::CloseLane(Seat& seat) {
   seat.runner.reset();
   seat.lane.reset();
+  if (seat.for_worker) return;
   MutexLock lock(mutex_);
   --lanes_[seat.device()].open;
   changed_.NotifyAll();

@@ -1,4 +1,5 @@
-// The threads that take jobs from the scheduler, run them, and say how they ended. A lane's thread sleeps at the
+// The threads that take jobs from the scheduler, run them, and say how they ended: one for each lane, and one for each
+// place of a worker, which runs work of outside alone and has no lane. A lane's thread sleeps at the
 // scheduler's door; a tiny job is run by the thread that submits it, on the lane of a seat that it borrowed: waking a
 // thread for a few additions, and being woken by it, takes ten times as long as the additions.
 //
@@ -48,8 +49,9 @@ class Lanes {
  private:
   struct Seat : Scheduler::Seat {
     bool first = false;  // of its device
+    bool for_worker = false;
     std::thread thread;
-    // Made and ended on its own thread; used by whoever has the seat.
+    // Made and ended on its own thread; used by whoever has the seat. A worker's has no lane.
     std::unique_ptr<Lane> lane;
     std::unique_ptr<TaskRunner> runner;
   };
@@ -62,7 +64,7 @@ class Lanes {
   };
 
   void RunThread(Seat& seat);
-  // True if the seat has a lane and the round is settled, or the lanes stop.
+  // True if the seat has its lane, and the round is settled or the lanes stop.
   bool OpenLane(Seat& seat, unsigned round);
   void CloseLane(Seat& seat);
   // The lanes have opened, but for those that did not; the last of them said `status`.

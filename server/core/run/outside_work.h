@@ -25,6 +25,11 @@ struct OutsideInput {
   std::shared_ptr<const HostBuffer> buffer;
 };
 
+// Places for workers on this device, where EngineOptions::workers is `workers`.
+inline std::uint32_t WorkersOn(const DeviceInfo& device, std::uint32_t workers) {
+  return device.host_memory ? workers : 0;
+}
+
 class OutsideWork {
  public:
   // The daemon's services to work that runs.
@@ -40,6 +45,8 @@ class OutsideWork {
   struct Place {
     std::string device;      // as in JobRequest
     std::uint64_t turn = 0;  // QueueEntry::turn
+    // The processor's threads that it needs, on devices with places for workers (EngineOptions::workers). 0: a lane.
+    std::uint32_t cpus = 0;
   };
 
   virtual ~OutsideWork() = default;

@@ -20,14 +20,14 @@ void JobQueue::Push(QueueEntry& entry) {
 
   std::vector<Line>& lines = levels_[entry.priority].lines;
   const auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& one) {
-    return one.share_id == entry.share && one.devices == entry.devices;
+    return one.share_id == entry.share && one.devices == entry.devices && one.for_worker == (entry.workers > 0);
   });
   entry.next = nullptr;
   entry.overtaken = 0;
   entry.queued = true;
   if (line == lines.end()) {
     entry.previous = nullptr;
-    lines.push_back({entry.share, entry.devices, &share, &entry, &entry});
+    lines.push_back({entry.share, entry.devices, entry.workers > 0, &share, &entry, &entry});
   } else {
     entry.previous = line->last;
     line->last->next = &entry;
@@ -54,7 +54,8 @@ void JobQueue::Remove(QueueEntry& entry) {
   assert(entry.queued);
   Level& level = levels_[entry.priority];
   for (std::size_t i = 0; i < level.lines.size(); ++i) {
-    if (level.lines[i].share_id == entry.share && level.lines[i].devices == entry.devices) {
+    const Line& line = level.lines[i];
+    if (line.share_id == entry.share && line.devices == entry.devices && line.for_worker == (entry.workers > 0)) {
       Unlink(level, i, entry);
       break;
     }
@@ -62,11 +63,12 @@ void JobQueue::Remove(QueueEntry& entry) {
   ForgetIfIdle(entry.share);
 }
 
-QueueEntry* JobQueue::Pop(unsigned device, bool hold, absl::FunctionRef<bool(const QueueEntry&)> fits) {
+QueueEntry* JobQueue::Pop(unsigned device, bool for_worker, bool hold,
+                          absl::FunctionRef<bool(const QueueEntry&)> fits) {
   if (size_ == 0) return nullptr;
   std::vector<QueueEntry*> passed;  // heads without room, best first
   for (auto& [priority, level] : levels_) {
-    for (Line& line : level.lines) line.passed = (line.devices >> device & 1) == 0;
+    for (Line& line : level.lines) line.passed = (line.devices >> device & 1) == 0 || line.for_worker != for_worker;
     while (true) {
       std::size_t best = level.lines.size();
       for (std::size_t i = 0; i < level.lines.size(); ++i) {

@@ -1,8 +1,9 @@
 // The order of waiting jobs: higher priority first, then the share (a session) with the fewest running and then the
 // fewest served jobs, then first come. A pure data structure: no threads, no clock; its owner guards it.
 //
-// Entries of one share with the same set of devices stand in one line and never overtake each other. The head of a
-// line may find no room on a device; jobs of other lines may then pass it, but not for ever: see Pop.
+// Entries of one share with the same set of devices, and of those for lanes or those for workers, stand in one line and
+// never overtake each other. The head of a line may find no room on a device; jobs of other lines may then pass it, but
+// not for ever: see Pop.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +28,7 @@ struct QueueEntry {
   std::uint64_t share = 0;     // whom it is counted against
   std::uint64_t devices = 0;   // bit i: may run on device i; at least one
   std::uint64_t turn = 0;      // schedule/turns.h; 0: none
+  std::uint32_t workers = 0;   // of a device's places for workers; 0: a lane
 
   // For the scheduler, unchanged until the entry has run; the kernel for good.
   SharedSpec kernel;
@@ -65,10 +67,11 @@ class JobQueue {
   // Takes out an entry that is queued, from wherever it stands.
   void Remove(QueueEntry& entry);
 
-  // Takes out what `device` should run next and counts it as running for its share; null if nothing is there for it.
-  // `fits` tells whether there is room for an entry. With `hold` (others run on the device and will make room) an
-  // entry that was overtaken kMaxOvertaken times is waited for: null, although something smaller would fit.
-  QueueEntry* Pop(unsigned device, bool hold, absl::FunctionRef<bool(const QueueEntry&)> fits);
+  // Takes out what `device` should run next, in a lane or in a worker's place, and counts it as running for its share;
+  // null if nothing is there for it. `fits` tells whether there is room for an entry. With `hold` (others run on the
+  // device and will make room) an entry that was overtaken kMaxOvertaken times is waited for: null, although something
+  // smaller would fit.
+  QueueEntry* Pop(unsigned device, bool for_worker, bool hold, absl::FunctionRef<bool(const QueueEntry&)> fits);
   // The run of an entry that was popped is over.
   void Finished(std::uint64_t share);
 
@@ -92,6 +95,7 @@ class JobQueue {
   };
   struct Line {
     std::uint64_t share_id, devices;
+    bool for_worker;
     Share* share;
     QueueEntry* first;
     QueueEntry* last;

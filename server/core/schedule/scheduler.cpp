@@ -35,10 +35,12 @@ Scheduler::Scheduler(SchedulerOptions options, const Clock& clock, std::vector<S
   }
 }
 
-void Scheduler::AddSeat(unsigned device, Seat& seat) {
+void Scheduler::AddSeat(unsigned device, Seat& seat, bool for_worker) {
   MutexLock lock(mutex_);
   seat.device_ = devices_[device].get();
+  seat.for_worker_ = for_worker;
   seat.device_->seats.push_back(&seat);
+  seat.device_->lanes += for_worker ? 0 : 1;
 }
 
 absl::Status Scheduler::Admit(QueueEntry& entry) {
@@ -69,7 +71,7 @@ bool Scheduler::Remove(QueueEntry& entry) {
   if (entry.place == QueueEntry::Place::kAside) turns_.Remove(entry);
   if (entry.place == QueueEntry::Place::kQueued) {
     queue_.Remove(entry);
-    called = CallLaneFor(PassOn(entry.turn));
+    called = CallFor(PassOn(entry.turn));
   }
   entry.place = QueueEntry::Place::kOut;
   lock.Unlock();
@@ -91,7 +93,7 @@ Scheduler::Begun Scheduler::Push(QueueEntry& entry, bool may_run_here) {
   if (may_run_here) {
     if (Seat* const seat = BorrowedFor(entry)) return Begin(*seat, entry);
   }
-  if (DeviceState* const device = LeastBusy(entry.devices)) called = CallLane(*device);
+  called = CallFor(&entry);
   lock.Unlock();
   if (called != nullptr) called->wake_.NotifyOne();
   return {};
@@ -105,9 +107,9 @@ QueueEntry* Scheduler::PassOn(std::uint64_t turn) {
   return next;
 }
 
-Scheduler::Seat* Scheduler::CallLaneFor(const QueueEntry* entry) {
-  DeviceState* const device = entry == nullptr ? nullptr : LeastBusy(entry->devices);
-  return device == nullptr ? nullptr : CallLane(*device);
+Scheduler::Seat* Scheduler::CallFor(const QueueEntry* entry) {
+  DeviceState* const device = entry == nullptr ? nullptr : LeastBusy(*entry);
+  return device == nullptr ? nullptr : Call(*device, entry->workers > 0);
 }
 
 bool Scheduler::ClaimTurn(std::uint64_t turn) {
@@ -117,7 +119,7 @@ bool Scheduler::ClaimTurn(std::uint64_t turn) {
 
 void Scheduler::LeaveTurn(std::uint64_t turn) {
   MutexLock lock(mutex_);
-  Seat* const called = CallLaneFor(PassOn(turn));
+  Seat* const called = CallFor(PassOn(turn));
   lock.Unlock();
   if (called != nullptr) called->wake_.NotifyOne();
 }
@@ -125,13 +127,14 @@ void Scheduler::LeaveTurn(std::uint64_t turn) {
 Scheduler::Seat* Scheduler::BorrowedFor(const QueueEntry& entry) {
   if (queue_.size() != 1) return nullptr;  // those that wait go first
   if (borrowed_ >= options_.most_borrowed) return nullptr;
-  DeviceState* const device = LeastBusy(entry.devices);
-  if (device == nullptr || !device->any_thread || !Fits(*device, entry)) return nullptr;
+  DeviceState* const device = LeastBusy(entry);
+  if (device == nullptr || entry.workers > 0 || !device->any_thread || !Fits(*device, entry)) return nullptr;
   // A kernel's first run here may load a library or start threads.
   const auto warm = device->warm.find(entry.kernel->number());
   if (warm == device->warm.end() || !warm->second) return nullptr;
 
-  queue_.Pop(device->index, /*hold=*/false, [](const QueueEntry&) { return true; });  // the only one, and it fits
+  // The only one, and it fits.
+  queue_.Pop(device->index, /*for_worker=*/false, /*hold=*/false, [](const QueueEntry&) { return true; });
   Seat* const seat = device->idle.back();
   device->idle.pop_back();
   seat->borrowed_ = true;
@@ -146,7 +149,8 @@ std::string Scheduler::WhyLost(const DeviceState& device) {
 
 bool Scheduler::Fits(const DeviceState& device, const QueueEntry& entry) {
   const DeviceNeed* const need = entry.NeedOf(device.index);
-  return need != nullptr && device.room.Fits(need->extra_bytes);
+  return need != nullptr && device.room.Fits(need->extra_bytes) &&
+         (entry.workers == 0 || entry.workers <= device.workers - device.workers_taken);
 }
 
 Scheduler::Begun Scheduler::Begin(Seat& seat, QueueEntry& entry) {
@@ -158,6 +162,7 @@ Scheduler::Begun Scheduler::Begin(Seat& seat, QueueEntry& entry) {
   ++running_;
   if (device.running++ == 0) device.occupied_since = seat.since_;
   device.room.Take(entry.NeedOf(device.index)->extra_bytes);
+  device.workers_taken += entry.workers;
   if (device.running > 1) {
     for (Seat* const other : device.seats) other->shared_ = other->shared_ || other->current_ != nullptr;
   }
@@ -171,11 +176,16 @@ Scheduler::Begun Scheduler::Take(Seat& seat) {
   DeviceState& device = *seat.device_;
   while (true) {
     if (stopping_ || !device.lost.empty()) return {};
-    QueueEntry* const entry =
-        queue_.Pop(device.index, /*hold=*/device.running > 0, [&](const QueueEntry& one) { return Fits(device, one); });
+    QueueEntry* const entry = queue_.Pop(device.index, seat.for_worker_, /*hold=*/device.running > 0,
+                                         [&](const QueueEntry& one) { return Fits(device, one); });
     seat.called_.store(false, std::memory_order_relaxed);
-    if (entry != nullptr) return Begin(seat, *entry);
-    device.idle.push_back(&seat);
+    if (entry != nullptr) {
+      const Begun begun = Begin(seat, *entry);
+      // One that took many places has made room for several.
+      if (seat.for_worker_ && queue_.size() > 0 && device.workers_taken < device.workers) CallAndWake(device, true);
+      return begun;
+    }
+    device.IdleFor(seat.for_worker_).push_back(&seat);
     if (options_.spin > nanoseconds::zero()) {
       lock.Unlock();
       const auto until = std::chrono::steady_clock::now() + options_.spin;
@@ -194,11 +204,13 @@ bool Scheduler::Finished(Seat& seat, bool completed) {
   DeviceState& device = *seat.device_;
   const SteadyTime now = clock_.Now();
   const QueueEntry& entry = *seat.current_;
+  device.busy += BusyTime(seat, now);
   seat.current_ = nullptr;
   --running_;
   if (--device.running == 0) device.occupied += now - device.occupied_since;
-  device.room.GiveBack(entry.NeedOf(device.index)->extra_bytes);
-  device.busy += now - seat.since_;
+  const std::uint64_t bytes = entry.NeedOf(device.index)->extra_bytes;
+  device.room.GiveBack(bytes);
+  device.workers_taken -= entry.workers;
   queue_.Finished(entry.share);
   const QueueEntry* const next = PassOn(entry.turn);
   if (completed && !seat.borrowed_)
@@ -211,31 +223,34 @@ bool Scheduler::Finished(Seat& seat, bool completed) {
   // This made room, perhaps for an entry that another lane could take; this lane looks for itself, unless its thread
   // slept through the run.
   if (queue_.size() > (borrowed ? 0 : 1) || (borrowed && (!device.lost.empty() || stopping_)))
-    called = CallLane(device);
+    called = Call(device, seat.for_worker_);
+  // The others may have waited for its memory.
+  if (bytes > 0 && queue_.size() > 0) CallAndWake(device, !seat.for_worker_);
   // One for this device is found as any other.
-  if (called == nullptr && next != nullptr && (next->devices >> device.index & 1) == 0) called = CallLaneFor(next);
+  if (called == nullptr && next != nullptr && (next->devices >> device.index & 1) == 0) called = CallFor(next);
   const bool shared = seat.shared_;
   lock.Unlock();
   if (called != nullptr) called->wake_.NotifyOne();
   return shared;
 }
 
-Scheduler::Seat* Scheduler::CallLane(DeviceState& device) {
-  if (device.idle.empty()) return nullptr;
-  Seat& seat = *device.idle.back();
-  device.idle.pop_back();
+Scheduler::Seat* Scheduler::Call(DeviceState& device, bool for_worker) {
+  std::vector<Seat*>& idle = device.IdleFor(for_worker);
+  if (idle.empty()) return nullptr;
+  Seat& seat = *idle.back();
+  idle.pop_back();
   seat.called_.store(true, std::memory_order_release);
   return seat.asleep_ ? &seat : nullptr;
 }
 
-void Scheduler::CallAndWake(DeviceState& device) {
-  if (Seat* const called = CallLane(device)) called->wake_.NotifyOne();
+void Scheduler::CallAndWake(DeviceState& device, bool for_worker) {
+  if (Seat* const called = Call(device, for_worker)) called->wake_.NotifyOne();
 }
 
-Scheduler::DeviceState* Scheduler::LeastBusy(std::uint64_t devices) {
+Scheduler::DeviceState* Scheduler::LeastBusy(const QueueEntry& entry) {
   DeviceState* best = nullptr;
   for (const std::unique_ptr<DeviceState>& device : devices_) {
-    if ((devices >> device->index & 1) == 0 || device->idle.empty()) continue;
+    if ((entry.devices >> device->index & 1) == 0 || device->IdleFor(entry.workers > 0).empty()) continue;
     if (best == nullptr || device->running < best->running) best = device.get();
   }
   return best;
@@ -262,10 +277,12 @@ std::optional<std::vector<QueueEntry*>> Scheduler::Lose(unsigned index, const st
   queue_.ForEach(look);
   for (std::size_t i = aside; i < stranded.size(); ++i) {
     queue_.Remove(*stranded[i]);
-    if (Seat* const called = CallLaneFor(PassOn(stranded[i]->turn))) called->wake_.NotifyOne();
+    if (Seat* const called = CallFor(PassOn(stranded[i]->turn))) called->wake_.NotifyOne();
   }
   for (QueueEntry* const entry : stranded) entry->place = QueueEntry::Place::kOut;
-  while (!device.idle.empty()) CallAndWake(device);  // its sleeping lanes have nothing to wait for
+  // Its sleeping threads have nothing to wait for.
+  while (!device.idle.empty()) CallAndWake(device, false);
+  while (!device.idle_workers.empty()) CallAndWake(device, true);
   return stranded;
 }
 
@@ -301,10 +318,13 @@ void Scheduler::Sample(const std::vector<std::uint64_t>& free_bytes, bool record
       device->busy_history.emplace_back(now, BusyUntil(*device, now));
       if (device->busy_history.size() > kBusySamples) device->busy_history.pop_front();
     }
-    // No more lanes of a device than there are jobs, even where a lane that was called is held up.
-    const auto called = std::count_if(device->seats.begin(), device->seats.end(),
-                                      [](const Seat* seat) { return seat->called_.load(std::memory_order_relaxed); });
-    if (static_cast<std::size_t>(called) < queue_.size()) CallAndWake(*device);
+    // No more of a device's threads than there are jobs, even where one that was called is held up.
+    for (const bool for_worker : {false, true}) {
+      const auto called = std::count_if(device->seats.begin(), device->seats.end(), [&](const Seat* seat) {
+        return seat->for_worker_ == for_worker && seat->called_.load(std::memory_order_relaxed);
+      });
+      if (static_cast<std::size_t>(called) < queue_.size()) CallAndWake(*device, for_worker);
+    }
   }
 }
 
@@ -312,7 +332,8 @@ void Scheduler::Stop() {
   MutexLock lock(mutex_);
   stopping_ = true;
   for (const std::unique_ptr<DeviceState>& device : devices_) {
-    while (!device->idle.empty()) CallAndWake(*device);
+    while (!device->idle.empty()) CallAndWake(*device, false);
+    while (!device->idle_workers.empty()) CallAndWake(*device, true);
   }
 }
 

@@ -43,6 +43,9 @@ struct ScheduledDevice {
   std::string id;
   bool host_memory = true;
   bool any_thread = false;  // DeviceInfo::any_thread: its seats can be borrowed
+  // Places for workers, which entries take that ask for some (QueueEntry::workers): beside the lanes, which these leave
+  // to the others. 0: no entry asks for any.
+  std::uint32_t workers = 0;
   Room room;
 };
 
@@ -50,7 +53,8 @@ struct ScheduledDevice {
 struct DeviceStatus {
   std::string id;
   std::uint32_t running = 0;     // jobs
-  std::uint32_t idle_lanes = 0;  // that wait for one
+  std::uint32_t idle_lanes = 0;    // that wait for one
+  std::uint32_t idle_workers = 0;  // workers' seats, likewise
   double busy_fraction = 0;      // of its lanes, over the last second
   nanoseconds occupied{};        // how long at least one job ran there, all in all
   std::string lost;              // empty while healthy
@@ -63,7 +67,8 @@ class Scheduler {
  public:
   static constexpr std::size_t kMostWarm = 4096;
 
-  // A lane's place here, which whoever runs the lane keeps alive. Its members are the scheduler's.
+  // The place here of a lane, or of a worker's thread, which whoever runs it keeps alive. Its members are the
+  // scheduler's.
   class Seat {
    public:
     virtual ~Seat() = default;
@@ -72,6 +77,7 @@ class Scheduler {
    private:
     friend class Scheduler;
     DeviceState* device_ = nullptr;
+    bool for_worker_ = false;
     CondVar wake_;
     std::atomic<bool> called_{false};  // to look at the queue
     // Guarded by the scheduler's lock. A seat is in one of four places: among the device's idle ones, called (its
@@ -92,8 +98,8 @@ class Scheduler {
 
   Scheduler(SchedulerOptions options, const Clock& clock, std::vector<ScheduledDevice> devices);
 
-  // Once for each lane, before its thread calls Take.
-  void AddSeat(unsigned device, Seat& seat);
+  // Once for each lane, and for each of the device's places for workers, before its thread calls Take.
+  void AddSeat(unsigned device, Seat& seat, bool for_worker = false);
 
   // RESOURCE_EXHAUSTED if the queue is full; FAILED_PRECONDITION if every device that it may run on is lost (others are
   // taken out of its set).
@@ -149,13 +155,18 @@ class Scheduler {
   struct DeviceState : ScheduledDevice {
     unsigned index = 0;
     std::vector<Seat*> seats;
-    std::vector<Seat*> idle;  // the last to become so is the first to be called: its caches are warm
+    std::size_t lanes = 0;  // of the seats
+    // Lanes, and workers' seats. The last to become so is the first to be called: its caches are warm.
+    std::vector<Seat*> idle, idle_workers;
     std::uint32_t running = 0;
+    std::uint32_t workers_taken = 0;
+
+    std::vector<Seat*>& IdleFor(bool for_worker) { return for_worker ? idle_workers : idle; }
     std::string lost, still_lost;  // why; and why it was not reopened
     // Kernels that began here, by KernelSpec::number; true: and one run COMPLETED. At most kMostWarm, since specs come
     // and go: when there are more, all are cold once more.
     std::unordered_map<std::uint64_t, bool> warm;
-    nanoseconds busy{};  // of all lanes, runs that are over
+    nanoseconds busy{};  // of all lanes, runs that are over; a worker's count by its share of the device
     std::deque<std::pair<SteadyTime, nanoseconds>> busy_history;
     nanoseconds occupied{};     // by at least one job, but for the time since...
     SteadyTime occupied_since;  // ... this, while there is one
@@ -165,16 +176,19 @@ class Scheduler {
   static std::string WhyLost(const DeviceState& device);  // empty if it is not
   Begun Begin(Seat& seat, QueueEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Seat* BorrowedFor(const QueueEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // One idle lane of the device, if any, is to look at the queue. Returned if it sleeps: wake it, best without the
+  // One idle seat of the device, if any, is to look at the queue. Returned if it sleeps: wake it, best without the
   // lock.
-  Seat* CallLane(DeviceState& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CallAndWake(DeviceState& device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  DeviceState* LeastBusy(std::uint64_t devices) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // of those with an idle lane
+  Seat* Call(DeviceState& device, bool for_worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CallAndWake(DeviceState& device, bool for_worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of those with an idle seat for it.
+  DeviceState* LeastBusy(const QueueEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whoever has the turn is done: the next one is queued and returned.
   QueueEntry* PassOn(std::uint64_t turn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Seat* CallLaneFor(const QueueEntry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // as CallLane; null: for nobody
+  Seat* CallFor(const QueueEntry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // as Call; null: for nobody
   std::size_t Waiting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return queue_.size() + turns_.waiting(); }
   nanoseconds BusyUntil(const DeviceState& device, SteadyTime now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of the seat's run, as it counts in DeviceState::busy.
+  static nanoseconds BusyTime(const Seat& seat, SteadyTime now);
 
   const SchedulerOptions options_;
   const Clock& clock_;

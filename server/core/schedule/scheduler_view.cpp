@@ -6,10 +6,18 @@
 
 namespace hotplate::core {
 
+nanoseconds Scheduler::BusyTime(const Seat& seat, SteadyTime now) {
+  const DeviceState& device = *seat.device_;
+  const nanoseconds span = now - seat.since_;
+  if (!seat.for_worker_) return span;
+  const double share = static_cast<double>(seat.current_->workers) / static_cast<double>(device.workers);
+  return std::chrono::duration_cast<nanoseconds>(span * (share * static_cast<double>(device.lanes)));
+}
+
 nanoseconds Scheduler::BusyUntil(const DeviceState& device, SteadyTime now) const {
   nanoseconds busy = device.busy;
   for (const Seat* const seat : device.seats) {
-    if (seat->current_ != nullptr) busy += now - seat->since_;
+    if (seat->current_ != nullptr) busy += BusyTime(*seat, now);
   }
   return busy;
 }
@@ -38,12 +46,13 @@ std::vector<DeviceStatus> Scheduler::devices() const {
     one.id = device->id;
     one.running = device->running;
     one.idle_lanes = static_cast<std::uint32_t>(device->idle.size());
+    one.idle_workers = static_cast<std::uint32_t>(device->idle_workers.size());
     one.lost = WhyLost(*device);
     one.occupied = device->occupied;
     if (device->running > 0) one.occupied += std::max(now - device->occupied_since, nanoseconds::zero());
     if (device->busy_history.empty() || now <= device->busy_history.front().first) continue;
     const auto& [since, busy_then] = device->busy_history.front();
-    const double lanes = static_cast<double>(std::max<std::size_t>(1, device->seats.size()));
+    const double lanes = static_cast<double>(std::max<std::size_t>(1, device->lanes));
     const double busy = static_cast<double>((BusyUntil(*device, now) - busy_then).count());
     one.busy_fraction = std::clamp(busy / static_cast<double>((now - since).count()) / lanes, 0.0, 1.0);
   }

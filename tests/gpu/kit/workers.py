@@ -50,7 +50,7 @@ def workers(kit):
         for name in workers_checks(kit):
             kit.record(name, NOT_RUN, why)
         return
-    with Daemon(kit, "--lanes", "2") as daemon:
+    with Daemon(kit, "--lanes", "2", "--workers", "2") as daemon:
         users = Users(kit, daemon)
         for library in LIBRARIES:
             with kit.check(on_held_array(library)) as facts:

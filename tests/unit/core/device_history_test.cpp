@@ -54,6 +54,16 @@ TEST(Conditions, NothingIsKnownWithoutReadings) {
   EXPECT_EQ(conditions.other_processes, std::nullopt);
 }
 
+TEST(Conditions, ALongKernelHasUtilisation) {
+  std::vector<DeviceReading> readings = Every100ms(11);
+  EXPECT_EQ(ConditionsBetween(readings, At(150ms), At(950ms)).utilisation, std::nullopt) << "the driver does not tell";
+  for (DeviceReading& reading : readings) reading.utilisation = 0.5;
+  readings[5].utilisation = 1;
+  readings[0].utilisation = readings[10].utilisation = 0;  // before and after it
+  EXPECT_THAT(ConditionsBetween(readings, At(150ms), At(950ms)).utilisation, Optional(DoubleNear(0.566, 0.01)));
+  EXPECT_EQ(ConditionsBetween(readings, At(450ms), At(550ms)).utilisation, std::nullopt) << "too short for the driver";
+}
+
 TEST(Conditions, ALongKernelHasEnergy) {
   // Begins and ends between two readings.
   const DeviceConditions conditions = ConditionsBetween(Every100ms(11), At(150ms), At(950ms));

@@ -26,11 +26,12 @@ class QueueTest : public ::testing::Test {
   }
   // The sequence of what comes next, 0 for nothing.
   std::uint64_t Pop(unsigned device = 0) {
-    const QueueEntry* entry = queue_.Pop(device, false, Always);
+    const QueueEntry* entry = queue_.Pop(device, false, false, Always);
     return entry == nullptr ? 0 : entry->sequence;
   }
 
   std::deque<QueueEntry> entries_;
+  std::uint64_t next_ = 1000;
   JobQueue queue_{1000};
 };
 
@@ -39,6 +40,26 @@ TEST_F(QueueTest, FirstComeFirstServedWithinAShare) {
   for (std::uint64_t i = 1; i <= 5; ++i) EXPECT_EQ(Pop(), i);
   EXPECT_EQ(Pop(), 0u);
   EXPECT_EQ(queue_.size(), 0u);
+}
+
+TEST_F(QueueTest, ThoseForWorkersAndThoseForLanesDoNotWaitForEachOther) {
+  QueueEntry worker, lane;
+  for (QueueEntry* const entry : {&worker, &lane}) {
+    entry->sequence = ++next_;
+    entry->share = entry->devices = 1;
+    entry->workers = entry == &worker ? 2 : 0;
+    queue_.Push(*entry);
+  }
+  EXPECT_EQ(queue_.Pop(0, /*for_worker=*/false, false, Always), &lane);
+  EXPECT_EQ(queue_.Pop(0, /*for_worker=*/false, false, Always), nullptr);
+  EXPECT_EQ(worker.overtaken, 0U) << "nobody has passed it";
+  EXPECT_EQ(queue_.Pop(0, /*for_worker=*/true, false, Always), &worker);
+  QueueEntry& other = Push(0, 1);
+  worker.sequence = ++next_;
+  queue_.Push(worker);
+  queue_.Remove(worker);
+  EXPECT_EQ(queue_.Pop(0, false, false, Always), &other);
+  EXPECT_EQ(queue_.size(), 0U);
 }
 
 TEST_F(QueueTest, PriorityComesBeforeFairness) {
@@ -68,7 +89,7 @@ TEST_F(QueueTest, EqualSharesTakeTurnsWhenNothingRuns) {
   for (int i = 0; i < 4; ++i) Push(0, 2);  // 5 6 7 8
   std::vector<std::uint64_t> order;
   for (int i = 0; i < 8; ++i) {
-    const QueueEntry* entry = queue_.Pop(0, false, Always);
+    const QueueEntry* entry = queue_.Pop(0, false, false, Always);
     ASSERT_NE(entry, nullptr);
     order.push_back(entry->sequence);
     queue_.Finished(entry->share);
@@ -85,7 +106,7 @@ TEST_F(QueueTest, ANewcomerDoesNotGetTurnsForTheTimeItWasAway) {
   for (int i = 0; i < 50; ++i) Push(0, 2);
   std::map<std::uint64_t, int> served;
   for (int i = 0; i < 20; ++i) {
-    const QueueEntry* entry = queue_.Pop(0, false, Always);
+    const QueueEntry* entry = queue_.Pop(0, false, false, Always);
     ASSERT_NE(entry, nullptr);
     ++served[entry->share];
     queue_.Finished(entry->share);
@@ -124,20 +145,21 @@ TEST_F(QueueTest, AHeadWithoutRoomIsPassedButNotForEver) {
   const auto small_only = [&](const QueueEntry& entry) { return &entry != &big; };
   for (std::uint32_t i = 0; i < JobQueue::kMaxOvertaken; ++i) {
     Push(0, 2);
-    ASSERT_NE(queue_.Pop(0, /*hold=*/true, small_only), nullptr) << i;
+    ASSERT_NE(queue_.Pop(0, false, /*hold=*/true, small_only), nullptr) << i;
     queue_.Finished(2);
   }
   Push(0, 2);
-  EXPECT_EQ(queue_.Pop(0, /*hold=*/true, small_only), nullptr) << "the device is held for the one that waited so long";
-  EXPECT_NE(queue_.Pop(0, /*hold=*/false, small_only), nullptr) << "waiting would not help where nothing runs";
+  EXPECT_EQ(queue_.Pop(0, false, /*hold=*/true, small_only), nullptr)
+      << "the device is held for the one that waited so long";
+  EXPECT_NE(queue_.Pop(0, false, /*hold=*/false, small_only), nullptr) << "waiting would not help where nothing runs";
   queue_.Finished(2);
-  EXPECT_EQ(queue_.Pop(0, true, Always), &big);
+  EXPECT_EQ(queue_.Pop(0, false, true, Always), &big);
 }
 
 TEST_F(QueueTest, SmallerJobsOfTheSameLineDoNotPass) {
   QueueEntry& big = Push(0, 1);
   Push(0, 1);
-  EXPECT_EQ(queue_.Pop(0, false, [&](const QueueEntry& entry) { return &entry != &big; }), nullptr);
+  EXPECT_EQ(queue_.Pop(0, false, false, [&](const QueueEntry& entry) { return &entry != &big; }), nullptr);
 }
 
 TEST_F(QueueTest, IsBounded) {
@@ -188,7 +210,7 @@ TEST_F(QueueTest, AgreesWithTheRulesOnRandomTraffic) {
       started.erase(started.begin() + static_cast<std::ptrdiff_t>(at));
     } else {
       const unsigned device = random() % 2;
-      QueueEntry* popped = queue_.Pop(device, false, Always);
+      QueueEntry* popped = queue_.Pop(device, false, false, Always);
       std::list<QueueEntry*> candidates;
       for (QueueEntry* entry : waiting) {
         if (entry->devices >> device & 1) candidates.push_back(entry);

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <list>
 #include <thread>
+#include <vector>
 
 #include "tests/unit/core/fakes.h"
 
@@ -74,6 +77,88 @@ TEST_F(SchedulerTest, ExactlyOneOfTakeAndRemoveGetsAnEntry) {
   EXPECT_EQ(scheduler_.waiting(), 0u);
   EXPECT_FALSE(scheduler_.Finished(seat, true));
   EXPECT_EQ(scheduler_.running(), 0u);
+}
+
+// Three places for workers beside a lane.
+class WorkersTest : public ::testing::Test {
+ protected:
+  WorkersTest()
+      : scheduler_({.queue_capacity = 10}, clock_,
+                   {{.id = "a", .workers = 3, .room = {.total_bytes = 10 * kSize, .free_bytes = 10 * kSize}}}) {
+    scheduler_.AddSeat(0, lane_);
+    for (Scheduler::Seat& seat : places_) scheduler_.AddSeat(0, seat, /*for_worker=*/true);
+  }
+  ~WorkersTest() override {
+    over_ = true;
+    scheduler_.Stop();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  Entry& Queue(std::uint32_t workers) {
+    Entry& entry = entries_.emplace_back(
+        ++number_, std::vector<DeviceNeed>{{.device = 0, .peak_bytes = 0, .extra_bytes = 0}}, kernel_);
+    entry.workers = workers;
+    EXPECT_TRUE(scheduler_.Admit(entry).ok());
+    EXPECT_EQ(scheduler_.Push(entry, false).entry, nullptr);
+    return entry;
+  }
+  // A thread for each of these places, that keeps what it gets until the end.
+  void Start(int first, int end = 3) {
+    for (int i = first; i < end; ++i) {
+      threads_.emplace_back([this, &seat = places_[i]] {
+        while (scheduler_.Take(seat).entry != nullptr) {
+          ++running_;
+          while (!over_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+          scheduler_.Finished(seat, true);
+        }
+      });
+    }
+  }
+
+  FakeClock clock_;
+  const SharedSpec kernel_ = FakeCatalog().specs().front();
+  Scheduler scheduler_;
+  Scheduler::Seat lane_, places_[3];
+  std::list<Entry> entries_;
+  std::uint64_t number_ = 0;
+  std::vector<std::thread> threads_;
+  std::atomic<int> running_{0};
+  std::atomic<bool> over_{false};
+};
+
+TEST_F(WorkersTest, AnEntryTakesAsManyPlacesAsItAsksFor) {
+  Queue(2);
+  ASSERT_EQ(scheduler_.Take(places_[0]).entry, &entries_.front());
+  Queue(2);
+  const Entry& small = Queue(0);
+  EXPECT_EQ(scheduler_.Take(lane_).entry, &small) << "a lane's entry waits for no worker";
+  EXPECT_EQ(scheduler_.waiting(), 1U) << "one place is left, and it wants two";
+  scheduler_.Finished(places_[0], true);
+  EXPECT_EQ(scheduler_.Take(places_[0]).entry, &*std::next(entries_.begin()));
+  scheduler_.Finished(places_[0], true);
+  scheduler_.Finished(lane_, true);
+}
+
+TEST_F(WorkersTest, TheEndOfOneThatTookAllPlacesStartsSeveral) {
+  Queue(3);
+  ASSERT_NE(scheduler_.Take(places_[0]).entry, nullptr);
+  Start(1);
+  ASSERT_TRUE(Eventually([&] { return scheduler_.devices()[0].idle_workers == 2; }));
+  for (int i = 0; i < 3; ++i) Queue(1);
+  ASSERT_TRUE(Eventually([&] { return scheduler_.devices()[0].idle_workers == 2; })) << "they have looked in vain";
+  scheduler_.Finished(places_[0], true);
+  Start(0, 1);
+  EXPECT_TRUE(Eventually([&] { return running_ == 3; })) << "without the ticker's look";
+}
+
+TEST_F(WorkersTest, TheDeviceIsAsBusyAsItsPlacesAreTaken) {
+  scheduler_.Sample({10 * kSize}, true);
+  Queue(2);
+  ASSERT_NE(scheduler_.Take(places_[0]).entry, nullptr);
+  clock_.Advance(std::chrono::seconds(1));
+  EXPECT_NEAR(scheduler_.devices()[0].busy_fraction, 2.0 / 3, 1e-6);
+  scheduler_.Finished(places_[0], true);
+  EXPECT_NEAR(scheduler_.devices()[0].busy_fraction, 2.0 / 3, 1e-6);
 }
 
 TEST_F(SchedulerTest, AnEntryThatIsRemovedBeforeItIsPushedNeverRuns) {

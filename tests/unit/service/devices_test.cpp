@@ -27,8 +27,8 @@ Config OnTheCpu(int threads) {
 }
 
 DeviceSet Chosen(const Config& config, const Allocation& allocation = {}) {
-  std::uint64_t host_bytes = 0;
-  auto set = ChooseDevices(config, allocation, BuiltinCatalog(), nullptr, host_bytes);
+  HostLimits host;
+  auto set = ChooseDevices(config, allocation, BuiltinCatalog(), nullptr, host);
   EXPECT_TRUE(set.ok()) << set.status();
   return set.ok() ? *std::move(set) : DeviceSet();
 }
