@@ -25,6 +25,9 @@ namespace hotplate::server {
 using core::nanoseconds;
 using std::chrono::seconds;
 
+// A function that calls another one, and waits for it, needs a second.
+constexpr int kLeastWorkers = 2;
+
 absl::Status Assembly::Start() {
   allocation_ = ReadAllocation(surroundings_);
   // Slurm numbers GPUs as the bus does; CUDA by itself begins with the fastest, which on a node of several kinds would
@@ -115,7 +118,11 @@ absl::Status Assembly::OpenDevices() {
   options.claim_numbers = [this](std::uint64_t size) { return job_ids_->Claim(size); };
   options.queued_jobs = config_.queue;
   if (config_.user_code == UserCode::kAll) {
-    options.workers = static_cast<std::uint32_t>(config_.workers != 0 ? config_.workers : host.threads);
+    options.workers =
+        static_cast<std::uint32_t>(config_.workers != 0 ? config_.workers : std::max(host.threads, kLeastWorkers));
+    if (config_.workers > host.threads) {
+      log_->warn("workers: {} for {} threads of the processor", config_.workers, host.threads);
+    }
     workers_.KeepWaiting(options.workers);
   }
   options.inline_bytes = config_.inline_bytes;

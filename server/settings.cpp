@@ -340,7 +340,8 @@ std::vector<Setting> MakeSettings() {
       Switch("insecure", "no TLS; needs --unix-socket, and the token is still required", &Config::insecure),
       DeviceRow(),
       Switch("require-cuda", "refuse to start without a usable CUDA device", &Config::require_cuda),
-      Number<int>("lanes", "jobs that run at the same time on each device", &Config::lanes, 1, 64),
+      Number<int>("lanes", "jobs that run at the same time on each device, beside the CPU's --workers", &Config::lanes,
+                  1, 64),
       Number<int>(
           "threads",
           "CPU threads for all lanes together, at most what affinity, cgroup and Slurm allow; 0: as many as allowed",
@@ -398,7 +399,7 @@ std::vector<Setting> MakeSettings() {
       Number<int>("workers",
                   "calls of your functions that run at the same time on the CPU, of one thread each; 0: as many as "
                   "--threads. On a GPU each takes a lane",
-                  &Config::workers, 0, 4096),
+                  &Config::workers, 0, 1024),
       Bytes("program-bytes",
             "memory for all processes of one program of yours, which is ended beyond it; 0: as much as jobs may use",
             &Config::program_bytes, 0, kAny),

@@ -14,7 +14,8 @@
 //      whatever is wrong is refused here, before anything is queued, with the field and the value.
 //   2. The job gets a place in the queue (Scheduler::Admit), becomes PENDING (Jobs::Insert) and is queued
 //      (Scheduler::Push): priority first, then fair share between sessions, then first come.
-//   3. A lane of a device with room takes it (RUNNING), reads by-path inputs, runs the kernel, seals the receipt. A job
+//   3. A lane of a device with room, or for a function a place of a worker, takes it (RUNNING), reads by-path inputs,
+//   runs the kernel, seals the receipt. A job
 //      that is tiny by its kernel's own bound of the work, and finds the queue empty and a lane idle, runs on that lane
 //      at once, by the thread that submits it.
 //   4. Every state change is numbered and kept with the job; observers hear of them in order, with no lock held. The

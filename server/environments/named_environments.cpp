@@ -37,6 +37,11 @@ absl::Status CheckModules(const std::vector<std::string>& modules) {
   return absl::OkStatus();
 }
 
+absl::Status Taken(const std::string& name) {
+  return absl::AlreadyExistsError(absl::StrCat("there is an environment ", Quoted(name), " already (hotplate env show ",
+                                               name, "); --force replaces it"));
+}
+
 // As if the environment had been activated: what the interpreter starts finds the environment's programs first.
 void Activate(const std::string& python, VariableMap& variables) {
   const std::filesystem::path bin = std::filesystem::path(python).parent_path(), prefix = bin.parent_path();
@@ -85,22 +90,31 @@ absl::StatusOr<v1::AddEnvironmentResponse> NamedEnvironments::Add(const v1::AddE
                                              ", which is the daemon's own environment: it is "
                                              "given when the daemon starts (hotplate up --python PATH)"));
   }
-  const bool there = files_.Has(name);
-  if (there && !request.replace()) {
-    return absl::AlreadyExistsError(absl::StrCat("there is an environment ", Quoted(name),
-                                                 " already (hotplate env show ", name, "); --force replaces it"));
-  }
+  if (files_.Has(name) && !request.replace()) return Taken(name);
   absl::StatusOr<v1::EnvironmentFile> made =
       Made(name, request.python(), {request.modules().begin(), request.modules().end()}, give_up);
   if (!made.ok()) return made.status();
-  if (absl::Status status = files_.Write(*made); !status.ok()) return status;
+  absl::StatusOr<bool> there;
+  {
+    MutexLock lock(writing_);
+    there = Keep(*made, request.replace());
+  }
+  if (!there.ok()) return there.status();
   v1::AddEnvironmentResponse response;
   *response.mutable_environment() = std::move(*made->mutable_environment());
   for (std::string& variable : NamesIn(made->changes())) {
     response.mutable_environment()->add_variables(std::move(variable));
   }
-  response.set_replaced(there);
+  response.set_replaced(*there);
   return response;
+}
+
+absl::StatusOr<bool> NamedEnvironments::Keep(const v1::EnvironmentFile& file, bool replace) const {
+  const std::string& name = file.environment().name();
+  const bool there = files_.Has(name);
+  if (there && !replace) return Taken(name);  // by somebody else, while this one was made
+  if (absl::Status status = files_.Write(file); !status.ok()) return status;
+  return there;
 }
 
 std::vector<v1::PythonEnvironment> NamedEnvironments::List() const {

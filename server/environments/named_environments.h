@@ -1,5 +1,6 @@
 // The Python environments that users name, and the daemon's own: which interpreter, and what its modules change. All of
-// it waits for files and programs on the calling thread, which is ServiceContext's thread for this. Thread-safe.
+// it waits for files and programs on the calling thread, which is one of ServiceContext's threads for this.
+// Thread-safe.
 #pragma once
 
 #include <functional>
@@ -63,6 +64,11 @@ class NamedEnvironments {
   const std::string node_;
   std::optional<v1::EnvironmentFile> own_;  // never changes once there are calls
 
+  // Under its name, unless that is taken and not to be replaced. Returns whether it was.
+  absl::StatusOr<bool> Keep(const v1::EnvironmentFile& file, bool replace) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(writing_);
+
+  Mutex writing_;  // of files
   Mutex mutex_;
   std::map<std::string, Asked> asked_ ABSL_GUARDED_BY(mutex_);  // by the program's variables that matter
 };

@@ -122,7 +122,8 @@ class ServiceContext {
  private:
   const Parts parts_;
   const core::SteadyTime made_ = std::chrono::steady_clock::now();
-  mutable FileThread files_, environments_;
+  static constexpr std::size_t kEnvironmentsAtOnce = 4;  // an interpreter that hangs holds up no other
+  mutable FileThread files_, environments_{kEnvironmentsAtOnce};
   mutable OpenRunStreams run_streams_;
 };
 

@@ -9,12 +9,14 @@
 namespace hotplate::server {
 
 FileThread::~FileThread() {
+  std::vector<std::thread> threads;
   {
     MutexLock lock(mutex_);
     stop_ = true;
+    threads.swap(threads_);
   }
   wake_.NotifyAll();
-  if (thread_.joinable()) thread_.join();
+  for (std::thread& thread : threads) thread.join();
 }
 
 absl::Status FileThread::Post(std::uint64_t bytes, std::function<void()> task) {
@@ -34,12 +36,12 @@ absl::Status FileThread::Post(std::uint64_t bytes, std::function<void()> task) {
     }
     bytes_ += bytes;
     tasks_.push_back({bytes, std::move(task)});
-    if (!thread_.joinable()) {
-      thread_ = std::thread([this] { Loop(); });
-      pthread_setname_np(thread_.native_handle(), "files");
+    if (threads_.size() < most_threads_ && running_ + tasks_.size() > threads_.size()) {
+      threads_.emplace_back([this] { Loop(); });
+      pthread_setname_np(threads_.back().native_handle(), "files");
     }
   }
-  wake_.NotifyAll();
+  wake_.NotifyOne();
   return absl::OkStatus();
 }
 
@@ -50,10 +52,12 @@ void FileThread::Loop() {
     if (tasks_.empty()) return;
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
+    ++running_;
     lock.Unlock();
     task.run();
     task.run = nullptr;  // what it holds goes without the lock
     lock.Lock();
+    --running_;
     bytes_ -= task.bytes;
   }
 }

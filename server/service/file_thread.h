@@ -1,11 +1,12 @@
-// Opens files for jobs on a thread of its own: a file system that hangs then holds up inputs by path, and nothing
-// else. Started with the first task. Thread-safe.
+// Runs what waits for files, or for programs, on threads of its own, mostly one: a file system that hangs then holds up
+// inputs by path, and nothing else. Each is started when a task finds the others at work. Thread-safe.
 #pragma once
 
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "kernels/base/mutex.h"
@@ -17,7 +18,7 @@ class FileThread {
   static constexpr std::size_t kMostTasks = 1024;
   static constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 
-  FileThread() = default;
+  explicit FileThread(std::size_t most_threads = 1) : most_threads_(most_threads) {}
   ~FileThread();
 
   // RESOURCE_EXHAUSTED names the limit: too many tasks wait or they hold too much, and `task` will not run. `bytes`:
@@ -31,12 +32,14 @@ class FileThread {
   };
   void Loop();
 
+  const std::size_t most_threads_;
   Mutex mutex_;
   CondVar wake_;
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
-  std::uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of tasks_ and of the one that runs
+  std::uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of tasks_ and of those that run
+  std::size_t running_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);  // joined by the destructor, without it
 };
 
 }  // namespace hotplate::server

@@ -1,7 +1,6 @@
 #include "server/service/programs.h"
 
 #include <openssl/evp.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +11,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status.h"
+#include "kernels/devices/cpu/machine.h"
 #include "server/service/auth.h"
 #include "server/wire/values.h"
 #include "server/workers/function_job.h"
@@ -19,15 +19,24 @@
 namespace hotplate::server {
 namespace {
 
-constexpr std::uint32_t kMostCpus = 4096;
-
 // The processor's threads that this process may use, divided among the lanes of all GPUs.
 int ThreadsBesideGpu(const ServiceContext& context) {
   int lanes = 0;
   for (const auto& [id, device] : context.facts().devices) lanes += device.uuid.empty() ? 0 : device.lanes;
-  cpu_set_t usable;
-  const int threads = sched_getaffinity(0, sizeof(usable), &usable) == 0 ? CPU_COUNT(&usable) : 1;
-  return std::max(1, threads / std::max(1, lanes));
+  return std::max(1, cpu::UsableThreads() / std::max(1, lanes));
+}
+
+// On a GPU. The CPU's places for workers are the core's to count.
+absl::Status CheckCpus(const ServiceContext& context, const std::string& function, std::uint32_t cpus) {
+  if (cpus <= 1) return absl::OkStatus();  // nearly all calls: no files are read for them
+  auto most = static_cast<std::uint32_t>(cpu::UsableThreads());
+  bool any_gpu = false;
+  for (std::size_t i = 0; i < context.engine().devices().size(); ++i) {
+    any_gpu |= !context.engine().devices()[i]->info().uuid.empty();
+    most = std::max(most, context.engine().WorkersOf(i));
+  }
+  if (!any_gpu || cpus <= most) return absl::OkStatus();
+  return InvalidField("cpus", absl::StrCat(function, ": cpus is ", cpus, ", and the node has ", most, " here"));
 }
 
 absl::Status RunsFunctions(const ServiceContext::ProgramSettings& settings) {
@@ -117,10 +126,7 @@ absl::StatusOr<core::JobRequest> JobAsRequest(const ServiceContext& context, con
     return InvalidField("outputs", "a function names its outputs itself: keep them all, or none");
   auto function = settings.functions->Function(spec.function().function());
   if (!function.ok()) return function.status();
-  if (spec.function().cpus() > kMostCpus) {
-    return InvalidField("cpus", absl::StrCat((*function)->name, ": cpus is ", spec.function().cpus(), "; it can be ",
-                                             kMostCpus, " at most"));
-  }
+  if (absl::Status status = CheckCpus(context, (*function)->name, spec.function().cpus()); !status.ok()) return status;
   std::shared_ptr<const FunctionEnvironment> environment;
   if (!spec.function().environment().empty()) {
     auto found = settings.functions->Environment(spec.function().environment());

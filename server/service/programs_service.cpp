@@ -88,9 +88,9 @@ void ToProto(const WarmPythons::Row& row, v1::Worker& out) {
 }
 
 void ToProto(const WorkerPool::Row& row, v1::FunctionWorker& out) {
-  out.set_pid(row.worker.pid);
-  out.set_interpreter(AsText(row.worker.environment->python.file));
-  out.set_device(row.worker.device);
+  out.set_pid(row.worker->pid);
+  out.set_interpreter(AsText(row.worker->environment->python.file));
+  out.set_device(row.worker->device);
   out.set_busy(row.busy);
   out.set_refs(static_cast<std::uint32_t>(row.refs));
   out.set_alone(row.alone);

@@ -75,6 +75,11 @@ absl::Status FunctionJob::CheckRef(const core::Principal& who, const FoundRef& r
         "device", Named(absl::StrCat("device is \"", device, "\", and the Ref of a ", ref.words(),
                                      " is among its arguments: leave the device out, or have the object made there")));
   }
+  if (call_.cpus > 0 && call_.cpus != ref.worker->cpus) {
+    return InvalidField("cpus", Named(absl::StrCat("cpus is ", call_.cpus, ", and the Ref of a ", ref.words(),
+                                                   " is among its arguments, whose worker has ", ref.worker->cpus,
+                                                   ": leave cpus out, or have the object made with it")));
+  }
   return absl::OkStatus();
 }
 
@@ -102,7 +107,7 @@ absl::StatusOr<FunctionJob::Place> FunctionJob::PlaceFor(const core::Principal& 
                         Named("environment is empty, and there is no Ref among its arguments whose it could be"));
   }
   call_.environment = holder_->environment;
-  return Place{holder_->device, holder_->id, std::max(call_.cpus, 1U)};
+  return Place{holder_->device, holder_->id, holder_->cpus};
 }
 
 core::RunResult FunctionJob::Run(const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs,
@@ -117,9 +122,9 @@ core::RunResult FunctionJob::Run(const DeviceInfo& device, const std::vector<cor
   result.error = taken.status();
   if (taken.ok()) {
     const std::uint64_t id = taken->worker->id();
-    RunIn(*taken->worker, device, inputs, daemon, control, use, result);
+    RunIn(*taken->worker, inputs, daemon, control, use, result);
     result.report.kernel_ns = static_cast<std::uint64_t>((Steady::now() - begin).count());
-    pool_.Return(KeyOn(device), std::move(taken->worker),
+    pool_.Return(std::move(taken->worker),
                  control.cancel_requested() || result.error.ok()
                      ? "it was ended with a call that was cancelled, or had reached its time limit, and went on"
                      : std::string(result.error.message()));
@@ -168,7 +173,10 @@ absl::StatusOr<WorkerPool::Taken> FunctionJob::TakeWorker(const DeviceInfo& devi
   absl::StatusOr<std::unique_ptr<CallWorker>> started = StartWorker(device, daemon, control, use);
   if (!started.ok()) return started.status();
   taken.worker = *std::move(started);
-  pool_.Add(*taken.worker, {taken.worker->id(), taken.worker->pid(), device.id, call_.environment}, call_.alone);
+  const auto facts = std::make_shared<const WorkerFacts>(WorkerFacts{taken.worker->id(), taken.worker->pid(), device.id,
+                                                                     call_.environment,
+                                                                     static_cast<std::uint32_t>(ThreadsOn(device))});
+  pool_.Add(KeyOn(device), *taken.worker, facts, !device.uuid.empty(), call_.alone);
   return taken;
 }
 
@@ -178,7 +186,8 @@ absl::StatusOr<std::unique_ptr<CallWorker>> FunctionJob::StartWorker(const Devic
   if (absl::Status status = CheckShared(device); !status.ok()) return status;
   if (!device.host_memory) daemon.give_back();
   Program python = call_.environment->python;
-  python.environment = EnvironmentOn(device, ThreadsOn(device), python.environment, OwnVariables());
+  python.environment = EnvironmentOn(device, ThreadsOn(device), python.environment, OwnVariables(),
+                                     call_.cpus > 0 ? Threads::kAsAsked : Threads::kUnlessSet);
   absl::StatusOr<std::unique_ptr<CallWorker>> started =
       CallWorker::Start(pool_.NewId(), pythons_, std::move(python), [&control] { return control.cancel_requested(); });
   if (!started.ok()) return started.status();
@@ -187,8 +196,8 @@ absl::StatusOr<std::unique_ptr<CallWorker>> FunctionJob::StartWorker(const Devic
   return started;
 }
 
-void FunctionJob::RunIn(CallWorker& worker, const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs,
-                        const Daemon& daemon, TaskControl& control, core::ProcessUse& use, core::RunResult& result) {
+void FunctionJob::RunIn(CallWorker& worker, const std::vector<core::OutsideInput>& inputs, const Daemon& daemon,
+                        TaskControl& control, core::ProcessUse& use, core::RunResult& result) {
   absl::StatusOr<CallReply> reply = CallIn(worker, inputs, control);
   result.error = reply.status();
   if (!reply.ok()) return;
@@ -197,7 +206,7 @@ void FunctionJob::RunIn(CallWorker& worker, const DeviceInfo& device, const std:
   use.peak_bytes = reply->peak_bytes;
   if (reply->kind == CallReply::Kind::kResult) {
     worker.Learn(call_.function->id);
-    result.error = TakeOutputs(*reply, {worker.id(), worker.pid(), device.id, call_.environment}, daemon, result);
+    result.error = TakeOutputs(*reply, pool_.FactsOf(worker), daemon, result);
   } else {
     result.error = absl::AbortedError(Named(absl::StrCat(reply->error.type, ": ", reply->error.message)));
     AddTo(result.error, reply->error);
@@ -221,10 +230,9 @@ absl::StatusOr<CallReply> FunctionJob::CallIn(CallWorker& worker, const std::vec
   return absl::Status(reply.status().code(), Named(reply.status().message()));
 }
 
-absl::Status FunctionJob::TakeOutputs(const CallReply& reply, const WorkerFacts& worker, const Daemon& daemon,
-                                      core::RunResult& result) const {
+absl::Status FunctionJob::TakeOutputs(const CallReply& reply, const std::shared_ptr<const WorkerFacts>& worker,
+                                      const Daemon& daemon, core::RunResult& result) const {
   // First, so that the worker is told to let go of them whatever fails.
-  const auto facts = reply.refs.empty() ? nullptr : std::make_shared<const WorkerFacts>(worker);
   absl::Status no_room;
   std::vector<core::JobOutputValue> refs;
   for (const CallRef& object : reply.refs) {
@@ -235,7 +243,7 @@ absl::Status FunctionJob::TakeOutputs(const CallReply& reply, const WorkerFacts&
     core::JobOutputValue& ref = refs.emplace_back();
     ref.name = absl::StrCat(kRef, refs.size() - 1);
     ref.signature = {DType::kUInt8, {1}};
-    ref.data = pool_.Hold(facts, object, session_, std::move(memory));
+    ref.data = pool_.Hold(worker, object, session_, std::move(memory));
   }
   if (!no_room.ok()) return absl::Status(no_room.code(), Named(no_room.message()));
   for (std::size_t i = 0; i < reply.outputs.size(); ++i) {

@@ -59,13 +59,13 @@ class FunctionJob final : public PrintingWork {
                                                const Daemon& daemon, TaskControl& control, core::ProcessUse& use);
   absl::StatusOr<std::unique_ptr<CallWorker>> StartWorker(const DeviceInfo& device, const Daemon& daemon,
                                                           TaskControl& control, core::ProcessUse& use);
-  void RunIn(CallWorker& worker, const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs,
-             const Daemon& daemon, TaskControl& control, core::ProcessUse& use, core::RunResult& result);
+  void RunIn(CallWorker& worker, const std::vector<core::OutsideInput>& inputs, const Daemon& daemon,
+             TaskControl& control, core::ProcessUse& use, core::RunResult& result);
   absl::StatusOr<CallReply> CallIn(CallWorker& worker, const std::vector<core::OutsideInput>& inputs,
                                    TaskControl& control) const;
   // Of a reply that is a result.
-  absl::Status TakeOutputs(const CallReply& reply, const WorkerFacts& worker, const Daemon& daemon,
-                           core::RunResult& result) const;
+  absl::Status TakeOutputs(const CallReply& reply, const std::shared_ptr<const WorkerFacts>& worker,
+                           const Daemon& daemon, core::RunResult& result) const;
   std::string Named(absl::string_view why) const;
   // The processor's, that its worker uses.
   int ThreadsOn(const DeviceInfo& device) const;

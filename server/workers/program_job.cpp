@@ -180,7 +180,7 @@ absl::Status CheckShared(const DeviceInfo& device) {
 }
 
 std::vector<std::string> EnvironmentOn(const DeviceInfo& device, int threads, const std::vector<std::string>& client,
-                                       const std::vector<std::string>& node) {
+                                       const std::vector<std::string>& node, Threads rule) {
   const auto name_of = [](std::string_view variable) { return std::string(variable.substr(0, variable.find('='))); };
   const auto is_nodes = [](std::string_view name) { return name.starts_with("SLURM_") || name == "TMPDIR"; };
   std::map<std::string, std::string> variables;
@@ -194,6 +194,7 @@ std::vector<std::string> EnvironmentOn(const DeviceInfo& device, int threads, co
   }
   const std::string count = std::to_string(std::max(threads, 1));
   for (const char* const name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"}) {
+    if (rule == Threads::kAsAsked) variables.erase(name);
     variables.try_emplace(name, absl::StrCat(name, "=", count));
   }
   // Nothing: no GPU at all.

@@ -67,10 +67,11 @@ absl::Status CheckShared(const DeviceInfo& device);
 // The environment of a program on this device: the client's variables, but those that are the node's or the lane's to
 // say.
 //   from the node        SLURM_*, TMPDIR
-//   from the lane        CUDA_VISIBLE_DEVICES, and OMP_NUM_THREADS and the like (`threads`) unless the client has set
-//   them
+//   from the lane        CUDA_VISIBLE_DEVICES, and OMP_NUM_THREADS and the like (`threads`): by default unless the
+//                        client has set them
 // `client` and `node` are NAME=value.
+enum class Threads { kUnlessSet, kAsAsked };
 std::vector<std::string> EnvironmentOn(const DeviceInfo& device, int threads, const std::vector<std::string>& client,
-                                       const std::vector<std::string>& node);
+                                       const std::vector<std::string>& node, Threads rule = Threads::kUnlessSet);
 
 }  // namespace hotplate::server

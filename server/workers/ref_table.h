@@ -28,6 +28,7 @@ struct WorkerFacts {
   pid_t pid = 0;
   std::string device;
   std::shared_ptr<const FunctionEnvironment> environment;
+  std::uint32_t cpus = 1;  // the processor's threads that it computes with
 };
 
 struct FoundRef {

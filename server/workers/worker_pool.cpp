@@ -34,7 +34,7 @@ WorkerPool::Taken WorkerPool::Take(const std::string& key, bool alone,
     const std::uint64_t id = one->worker->id();
     const bool holds = refs_.Count(id) > 0;
     if (!holds) alone_.erase(id);
-    if (one->key == key && !(holds && (alone || alone_.contains(id)))) {
+    if (known_[id].key == key && !(holds && (alone || alone_.contains(id)))) {
       if (!one->worker->Refresh()) {
         const std::string why = one->worker->WhyGone();
         End(one, why, gone);
@@ -75,18 +75,24 @@ absl::Status WorkerPool::RoomForAlone() {
       absl::StrCat(alone_.size(), " actors have a worker each, the most that can be: free some first"));
 }
 
-void WorkerPool::Add(const CallWorker& worker, WorkerFacts facts, bool alone) {
+void WorkerPool::Add(const std::string& key, const CallWorker& worker, const std::shared_ptr<const WorkerFacts>& facts,
+                     bool on_gpu, bool alone) {
   MutexLock lock(mutex_);
   busy_.insert(&worker);
-  facts_[worker.id()] = std::move(facts);
+  known_[worker.id()] = {key, facts, on_gpu};
   if (alone) alone_.insert(worker.id());
 }
 
-void WorkerPool::Return(const std::string& key, std::unique_ptr<CallWorker> worker, const std::string& why_gone) {
+std::shared_ptr<const WorkerFacts> WorkerPool::FactsOf(const CallWorker& worker) {
+  MutexLock lock(mutex_);
+  return known_[worker.id()].facts;
+}
+
+void WorkerPool::Return(std::unique_ptr<CallWorker> worker, const std::string& why_gone) {
   std::list<Waiting> gone;  // ended without the lock
   MutexLock lock(mutex_);
   const bool kept = busy_.erase(worker.get()) > 0;
-  waiting_.push_front({key, std::move(worker), std::chrono::steady_clock::now()});
+  waiting_.push_front({std::move(worker), std::chrono::steady_clock::now()});
   CallWorker& one = *waiting_.front().worker;
   if (!one.usable() || !kept) {
     End(waiting_.begin(), one.usable() ? kRestarted : why_gone, gone);
@@ -112,11 +118,13 @@ void WorkerPool::Look(std::uint64_t id) {
 
 void WorkerPool::Drop(std::list<Waiting>& gone) {
   const auto now = std::chrono::steady_clock::now();
-  std::size_t others = 0;
+  std::size_t on_cpus = 0, on_gpus = 0;
   for (auto one = waiting_.begin(); one != waiting_.end();) {
     const auto next = std::next(one);
-    if (refs_.Count(one->worker->id()) == 0 && (++others > most_waiting_.load() || now - one->since > kLongestWait)) {
-      End(one, "", gone);
+    const std::uint64_t id = one->worker->id();
+    if (refs_.Count(id) == 0) {
+      const bool too_many = known_[id].on_gpu ? ++on_gpus > kLeastWaiting : ++on_cpus > most_on_cpus_.load();
+      if (too_many || now - one->since > kLongestWait) End(one, "", gone);
     }
     one = next;
   }
@@ -124,7 +132,7 @@ void WorkerPool::Drop(std::list<Waiting>& gone) {
 
 void WorkerPool::End(Place one, const std::string& why, std::list<Waiting>& gone) {
   alone_.erase(one->worker->id());
-  facts_.erase(one->worker->id());
+  known_.erase(one->worker->id());
   refs_.Lose(one->worker->id(), why);
   gone.splice(gone.end(), waiting_, one);
 }
@@ -132,9 +140,9 @@ void WorkerPool::End(Place one, const std::string& why, std::list<Waiting>& gone
 std::vector<WorkerPool::Row> WorkerPool::Rows() {
   std::vector<Row> rows;
   MutexLock lock(mutex_);
-  for (const auto& [id, facts] : facts_) {
+  for (const auto& [id, known] : known_) {
     const std::size_t refs = refs_.Count(id);
-    rows.push_back({facts, /*busy=*/true, refs, refs > 0 && alone_.contains(id)});
+    rows.push_back({known.facts, /*busy=*/true, refs, refs > 0 && alone_.contains(id)});
     for (const Waiting& one : waiting_) {
       if (one.worker->id() == id) rows.back().busy = false;
     }

@@ -1,5 +1,5 @@
-// Workers that wait for their next call. There is one for each call that runs; those that wait are few, but for those
-// in which functions have left objects (ref_table.h): they stay while anybody has one.
+// Workers that wait for their next call. There is one for each call that runs; those that wait are not many, but for
+// those in which functions have left objects (ref_table.h): they stay while anybody has one.
 //
 // Calls that take such an object run in its worker, one after the other: the worker's number is their turn in the
 // scheduler. Any other call may run there meanwhile, if it gets that turn.
@@ -39,8 +39,9 @@ class WorkerPool {
 
   RefTable& refs() { return refs_; }
   std::uint64_t NewId() { return next_id_.fetch_add(1); }
-  // So many stay when they have no call, and kLeastWaiting at least; the one that waits for longest goes.
-  void KeepWaiting(std::size_t most) { most_waiting_.store(std::max(most, kLeastWaiting)); }
+  // Of those without a call so many stay on CPUs, and kLeastWaiting at least, and kLeastWaiting on GPUs; the one that
+  // waits for longest goes.
+  void KeepWaiting(std::size_t on_cpus) { most_on_cpus_.store(std::max(on_cpus, kLeastWaiting)); }
 
   struct Taken {
     std::unique_ptr<CallWorker> worker;  // null: there is none
@@ -53,10 +54,12 @@ class WorkerPool {
   std::unique_ptr<CallWorker> TakeHolder(std::uint64_t id, bool alone);
   // RESOURCE_EXHAUSTED: so many workers are alone already.
   absl::Status RoomForAlone();
-  // One that was started anew, for a call.
-  void Add(const CallWorker& worker, WorkerFacts facts, bool alone);
+  // One that was started anew under this key, for a call.
+  void Add(const std::string& key, const CallWorker& worker, const std::shared_ptr<const WorkerFacts>& facts,
+           bool on_gpu, bool alone);
+  std::shared_ptr<const WorkerFacts> FactsOf(const CallWorker& worker);
   // After its call. `why_gone`: if it is not usable.
-  void Return(const std::string& key, std::unique_ptr<CallWorker> worker, const std::string& why_gone);
+  void Return(std::unique_ptr<CallWorker> worker, const std::string& why_gone);
   // Its objects are lost from now on if it has ended meanwhile.
   void Look(std::uint64_t id);
   // Leaves an object with a worker: RefTable::Add.
@@ -67,7 +70,7 @@ class WorkerPool {
 
   // For people.
   struct Row {
-    WorkerFacts worker;
+    std::shared_ptr<const WorkerFacts> worker;
     bool busy = false;
     std::size_t refs = 0;  // RefTable::Count
     bool alone = false;
@@ -75,8 +78,12 @@ class WorkerPool {
   std::vector<Row> Rows();
 
  private:
-  struct Waiting {
+  struct Known {
     std::string key;
+    std::shared_ptr<const WorkerFacts> facts;
+    bool on_gpu = false;
+  };
+  struct Waiting {
     std::unique_ptr<CallWorker> worker;
     std::chrono::steady_clock::time_point since;
   };
@@ -91,12 +98,12 @@ class WorkerPool {
   void Free();
 
   std::atomic<std::uint64_t> next_id_{1};
-  std::atomic<std::size_t> most_waiting_{kLeastWaiting};
+  std::atomic<std::size_t> most_on_cpus_{kLeastWaiting};
   RefTable refs_;
   Mutex mutex_;
   std::list<Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // newest first
   std::set<const CallWorker*> busy_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::uint64_t, WorkerFacts> facts_ ABSL_GUARDED_BY(mutex_);  // of those that wait or are busy
+  std::map<std::uint64_t, Known> known_ ABSL_GUARDED_BY(mutex_);  // those that wait or are busy, by their ids
   std::set<std::uint64_t> alone_ ABSL_GUARDED_BY(mutex_);
   std::thread freeing_ ABSL_GUARDED_BY(mutex_);  // once there is an object; joined by the destructor, without it
 };

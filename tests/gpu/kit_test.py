@@ -307,7 +307,8 @@ class VerifiedTest(unittest.TestCase):
                    "device": {"name": "A GPU"}, "driver": "1.2", "cuda": "13.0", "git_revision": "abc",
                    "sections": [{"name": "conformance", "checks": [
                        {"name": f"conformance of {name}", "status": status, "facts": {}}
-                       for name, status in (("selu", "pass"), ("matmul", "pass"), ("svd", "fail"), ("cancelling", "pass"))]}]}
+                       for name, status in (("selu", "pass"), ("matmul", "pass"), ("svd", "fail"), ("cancelling", "pass"))]},
+                    {"name": "sanitizer", "checks": [{"name": "memcheck", "status": "not run", "facts": {}}]}]}
             fake = run | {"date": "2027-01-01T00:00:00", "device": {"name": "NVIDIA Fake 90"}}
             others = {"fake.json": fake, "undriven.json": run | {"driver": None, "device": {"name": "Another"}},
                       "cpu.json": run | {"back_end": "cpu", "only": ["conformance"]}, "bench.json": {"rows": []}, "gpu.json": run,
@@ -315,7 +316,8 @@ class VerifiedTest(unittest.TestCase):
                           {"name": "conformance", "checks": [{"name": "conformance of sort", "status": "pass", "facts": {}}]}]},
                       "before.json": run | {"date": "2026-01-01T00:00:00", "git_revision": "cba", "sections": [
                           {"name": name, "checks": [{"name": name, "status": status, "facts": {}}]}
-                          for name, status in (("conformance", "pass"), ("soak", "not run"))]},
+                          for name, status in (("conformance", "pass"), ("soak", "not run"))] + [
+                              {"name": "sanitizer", "checks": [{"name": "memcheck", "status": "pass", "facts": {}}]}]},
                       "no_conformance.json": run | {"back_end": "cpu", "date": "2027-01-01T00:00:00", "sections": []},
                       "older.json": run | {"date": "2025-01-01T00:00:00", "git_revision": "older"}}
             for name, whole in others.items():
@@ -326,8 +328,9 @@ class VerifiedTest(unittest.TestCase):
             self.assertEqual(self.verified("--check", *words).returncode, 1)
             self.assertEqual(self.verified(*words).returncode, 0)
             text = page.read_text(encoding="utf-8")
-            self.assertIn("| A GPU | 1.2, 13.0 | 2; 3, 1, 1 | not measured |", text)
-            self.assertIn("- `gpu.json`, of abc\n- `before.json`, of cba\n", text)
+            # The older run's other check of conformance, and its sanitizer, are of the newest that ran them.
+            self.assertIn("| A GPU | 1.2, 13.0 | 3; 5, 1, 1 | not measured |", text)
+            self.assertIn("- A GPU: `gpu.json`, of abc\n- A GPU: `before.json`, of cba\n", text)
             for absent in ("older", "Fake", "Another"):
                 self.assertNotIn(absent, text)
             self.assertTrue(text.startswith("before\n") and text.endswith("after\n"))

@@ -5,10 +5,10 @@ under tests/bench/results/, and from nothing else.
 usage: verified.py [--check] [--results DIR] [--page FILE] [--places FILE]
   --check  change nothing; exit status 1 if these do not say what the files say
 
-A run counts if it was made on a GPU with a driver, not on the tests' fake of one. Of each section the newest run on a device
-stands in the table, since a run of everything has no time for some checks. What failed or was not run is counted there, not
-left out. A kernel is verified on a device if its conformance suite passed in the newest run of it; so on the CPU
-(run --device cpu --only conformance).
+A run counts if it was made on a GPU with a driver, not on the tests' fake of one. Of each check the newest result on a device
+stands in the table, but one that was not run where an older run has a result: a run of everything has no time for some. What
+failed or was never run is counted there, not left out. A kernel is verified on a device if its conformance suite passed when it
+last ran there; so on the CPU (run --device cpu --only conformance).
 
 `hotplate kernels --markdown` says where a kernel is verified: build it anew after this, then tests/kernel_table.py.
 """
@@ -59,15 +59,20 @@ def best_share(run):
 
 
 def newest(found):
-    """{device: {"sections", "runs"}}: the newest of each section, and (file, run) of the runs that these are from."""
+    """{device: {"sections", "runs"}}: the newest result of each check, and (file, run) of the runs that these are from."""
     devices = {}
     for file, run in found:
-        device = devices.setdefault(run["device"]["name"], {"sections": [], "runs": []})
-        have = {section["name"] for section in device["sections"]}
-        news = [section for section in run["sections"] if section["name"] not in have]
-        if news:
-            device["sections"] += news
+        device = devices.setdefault(run["device"]["name"], {"checks": {}, "runs": []})
+        news = {(section["name"], check["name"]): check for section in run["sections"] for check in section["checks"]}
+        better = {key: check for key, check in news.items()
+                  if device["checks"].get(key, {"status": "not run"})["status"] == "not run"}
+        if any(check["status"] != "not run" or key not in device["checks"] for key, check in better.items()):
             device["runs"].append((file, run))
+        device["checks"] |= better
+    for device in devices.values():
+        names = dict.fromkeys(section for section, _ in device["checks"])
+        device["sections"] = [{"name": name, "checks": [check for (section, _), check in device["checks"].items() if section == name]}
+                              for name in names]
     return devices
 
 
@@ -83,7 +88,7 @@ def table(found):
         checks = [check["status"] for section in one["sections"] for check in section["checks"]]
         counts = ", ".join(str(checks.count(status)) for status in ("pass", "fail", "not run"))
         _, last = one["runs"][0]
-        made += [f"- `{file}`, of {run['git_revision']}" for file, run in one["runs"]]
+        made += [f"- {device}: `{file}`, of {run['git_revision']}" for file, run in one["runs"]]
         lines.append(f"| {device} | {last['driver']}, {last['cuda']} | {len(one['sections'])}; {counts} | {best_share(one)} |")
     return "\n".join([*lines, "", "By these runs, in `tests/bench/results/` in the source tree:", "", *made])
 

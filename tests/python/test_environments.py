@@ -12,7 +12,7 @@ import sys
 import hotplate as hp
 import numpy as np
 import pytest
-from conftest import BIN, ROOT
+from conftest import BIN, ROOT, wait_until
 from hotplate.by_source import Unfit, source_of
 from hotplate.environments import Environment, check_numpy
 
@@ -319,3 +319,20 @@ def test_syntax_that_the_worker_does_not_know_is_told(calls):
     source["texts"]["where"] = "def where():\n    this is no python\n"
     with pytest.raises(calls.Refused, match=r"where is not Python .*invalid syntax.*this is no python"):
         calls.function_of(pickle.dumps({"python": OTHER, "name": "f", "path": [], "source": source}))
+
+
+def test_an_interpreter_that_hangs_holds_up_no_other(start_daemon, tmp_path):
+    hangs = tmp_path / "hangs"
+    hangs.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\nexec sleep 1000\n")
+    hangs.chmod(0o755)
+    daemon = start_daemon()
+    adding = subprocess.Popen([BIN / "hotplate", "env", "add", "hangs", "--python", hangs], env=daemon.environment,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until((tmp_path / "asked").exists, "the interpreter was asked")
+        with daemon.connect() as gpu:
+            assert gpu.function(os.getpid)() != os.getpid()
+        assert adding.poll() is None
+    finally:
+        adding.kill()
+        adding.wait()

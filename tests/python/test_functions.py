@@ -485,6 +485,15 @@ def test_a_call_that_takes_several_processors(start_daemon, tmp_path):
         first.result(PATIENCE)
 
 
+def test_cpus_are_what_the_shell_says_unless_the_function_says_it(start_daemon, monkeypatch):
+    def threads():
+        return os.environ["OMP_NUM_THREADS"]
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    with start_daemon("--workers", "2").connect() as gpu:
+        assert gpu.function(threads)() == "7"
+        assert gpu.function(threads, cpus=2)() == "2"
+
+
 @pytest.mark.parametrize("cpus", [0, -1, 5000, 1.0, "2", True])
 def test_wrong_cpus(gpu, cpus):
     with pytest.raises(TypeError, match=f"cpus is {cpus!r}; it must be an int from 1 to 4096, or None"):

@@ -437,6 +437,26 @@ def test_one_worker_at_a_time_is_enough(start_daemon):
             assert [future.result(PATIENCE) for future in between] == list(range(10))
 
 
+def threads(_object=None):
+    return int(os.environ["OMP_NUM_THREADS"])
+
+
+def test_a_worker_keeps_the_number_of_its_threads(start_daemon, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    with start_daemon("--workers", "4").connect() as gpu:
+        left = gpu.function(Model)()
+        with pytest.raises(ValueError, match=r"cpus is 3, and the Ref of a \S*Model in worker \d+ on cpu0 is among its arguments, "
+                                             "whose worker has 1: leave cpus out"):
+            gpu.function(threads, cpus=3)(left)
+        assert gpu.function(threads)(left) == 1
+        with gpu.actor(gpu.function(Model, cpus=3)) as actor:
+            assert actor.scaled(2).result(PATIENCE) == 6
+            assert gpu.function(threads)(actor) == 3
+            assert gpu.function(threads)() == 1
+        assert [gpu.function(threads)() for _ in range(3)] == [1, 1, 1]
+        assert gpu.function(threads, cpus=3)() == 3
+
+
 def test_each_actor_has_a_worker_of_its_own(gpu):
     with gpu.actor(Model) as one, gpu.actor(Model) as two:
         pids = {gpu.function(lambda model: os.getpid())(one), gpu.function(lambda model: os.getpid())(two),

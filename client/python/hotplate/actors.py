@@ -26,8 +26,8 @@ class Actor(Held):
     """An object of a class of your own that lives in a worker of its own; made by `gpu.actor`.
 
     Each method returns a future, and the calls run one after the other, in the order in which you made them. Between calls
-    it takes no lane of a device. As an argument of a function it arrives as the object itself. The object goes with the
-    last reference here, with `free`, at the end of a `with` block, and with the session.
+    it takes no lane or place of a device. As an argument of a function it arrives as the object itself. The object goes
+    with the last reference here, with `free`, at the end of a `with` block, and with the session.
 
     Example:
         >>> class Model:

@@ -225,8 +225,8 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         """Makes an object of a class of your own in a worker of its own, and waits until it is there.
 
         Args:
-            kind: the class. Options are told as of a function: gpu.actor(gpu.function(Model, device="gpu0", cpus=4), …); time_limit,
-                priority, wants, copy, returns and keep are each method's.
+            kind: the class. Options are told as of a function: gpu.actor(gpu.function(Model, device="gpu0", cpus=4), …), where
+                cpus is of its methods too; time_limit, priority, wants, copy, returns and keep are each method's.
             args, kwargs: the class's own, all of them.
 
         Returns:

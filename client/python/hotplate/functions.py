@@ -48,10 +48,11 @@ _PLAIN |= {("numpy", "dtype"): np.dtype, ("numpy.core.multiarray", "scalar"): np
 class Function:
     """A Python function that runs in a worker on the daemon's node; made by `gpu.function`.
 
-    A worker is a process that keeps what it has imported, compiled and put on the GPU. On a GPU each call takes a lane, as a
-    kernel does; on the CPU as many run as there are processors, of one thread each. Arguments and results are pickled; NumPy arrays and the daemon's arrays among the arguments arrive as
-    NumPy arrays that cannot be written to. Arrays, numbers, texts, and tuples, lists, dicts and sets of them come back; any
-    other object in a result stays in the worker and comes back as a hotplate.Ref. What it prints is printed here as it comes.
+    A worker is a process that keeps what it has imported, compiled and put on the GPU. On a GPU each call takes a lane, as
+    a kernel does; on the CPU as many run as there are processors, of one thread each. Arguments and results are pickled;
+    NumPy arrays and the daemon's arrays among the arguments arrive as NumPy arrays that cannot be written to. Arrays,
+    numbers, texts, and tuples, lists, dicts and sets of them come back; any other object in a result stays in the worker
+    and comes back as a hotplate.Ref. What it prints is printed here as it comes.
 
     Example:
         >>> @gpu.function

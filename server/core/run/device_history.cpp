@@ -17,6 +17,9 @@ struct Level {
 };
 constexpr Level kLevel[] = {{600, nanoseconds::zero()}, {600, seconds(1)}, {2880, seconds(30)}};
 
+// What was shorter has no utilisation of its own.
+constexpr nanoseconds kUtilisationResolution = seconds(2);
+
 // A reading this near to a kernel that fell between two still speaks for it.
 constexpr nanoseconds kNear = milliseconds(250);
 
@@ -37,6 +40,11 @@ void AddWords(std::vector<std::string>& words, const std::vector<std::string>& m
 void Merge(DeviceReading& stretch, const DeviceReading& later) {
   TakeLarger(stretch.max_watts, later.max_watts);
   TakeLarger(stretch.other_processes, later.other_processes);
+  if (stretch.utilisation && later.utilisation) {
+    const double sum = *stretch.utilisation * stretch.readings + *later.utilisation * later.readings;
+    stretch.utilisation = sum / (stretch.readings + later.readings);
+  }
+  stretch.readings += later.readings;
   if (!later.throttle_reasons || later.throttle_reasons->empty()) return;
   if (!stretch.throttle_reasons) stretch.throttle_reasons.emplace();
   AddWords(*stretch.throttle_reasons, *later.throttle_reasons);
@@ -134,13 +142,14 @@ void JudgeClocks(absl::Span<const DeviceReading> during, SteadyTime to, DeviceCo
   }
 }
 
-// The driver's samples are of up to a second before: one kernel's own only where it took some time.
+// Each of the driver's samples is of up to a second before it: the first ones are of what was before the kernel.
 void JudgeUtilisation(absl::Span<const DeviceReading> during, SteadyTime from, SteadyTime to,
                       DeviceConditions& conditions) {
-  if (to - from < kEnergyResolution) return;
+  if (to - from < kUtilisationResolution) return;
   std::vector<std::pair<nanoseconds, double>> shares;
   for (std::size_t i = 0; i < during.size(); ++i) {
-    if (during[i].utilisation) shares.emplace_back(SpanOf(during, i, to), *during[i].utilisation);
+    if (during[i].utilisation && during[i].time - from >= seconds(1))
+      shares.emplace_back(SpanOf(during, i, to), *during[i].utilisation);
   }
   conditions.utilisation = Mean(shares);
 }

@@ -22,7 +22,7 @@ namespace hotplate::core {
 inline constexpr nanoseconds kEnergyResolution = std::chrono::milliseconds(200);
 
 // The part of a device's metrics that receipts are made of, at one moment. Later, of a stretch of time: then the
-// counters are those of its begin, and the rest is the worst of it.
+// counters are those of its begin, utilisation is the mean, and the rest is the worst of it.
 struct DeviceReading {
   SteadyTime time;
   std::optional<double> energy_joules, power_watts, max_watts, utilisation;
@@ -30,6 +30,7 @@ struct DeviceReading {
   std::optional<std::uint64_t> power_throttled_ns, thermal_throttled_ns, ecc_errors, xid_errors;
   std::optional<std::vector<std::string>> throttle_reasons;
   bool clocks_at_rest = false, of_whole_gpu = false;
+  std::uint32_t readings = 1;  // that it is made of
 };
 
 DeviceReading ReadingOf(const DeviceMetrics& metrics, SteadyTime time);

@@ -1,6 +1,6 @@
 // Work that is no kernel of the catalogue: a program or a function of a user's, in processes of its own. To the core it
-// is a job like any other: it waits for a lane of a device, has it while it runs, and ends with a receipt. Its outputs
-// are known when it has ended.
+// is a job like any other: it waits for a lane of a device or places for workers there, has them while it runs, and
+// ends with a receipt. Its outputs are known when it has ended.
 #pragma once
 
 #include <cstddef>
@@ -58,8 +58,8 @@ class OutsideWork {
                                          const std::string& device) {
     return Place{device};
   }
-  // Once, on a lane's thread. Returns when the work is over, and soon after `control` asks for a cancel. `inputs`: in
-  // the spec's order.
+  // Once, on the thread of a lane or of a worker. Returns when the work is over, and soon after `control` asks for a
+  // cancel. `inputs`: in the spec's order.
   virtual RunResult Run(const DeviceInfo& device, const std::vector<OutsideInput>& inputs, const Daemon& daemon,
                         TaskControl& control) = 0;
   // Whether this output, of those that Run gave, stays as an array.

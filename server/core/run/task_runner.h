@@ -1,4 +1,5 @@
-// One job on one lane: gathers its data, runs the kernel, and says how that went. Knows no locks and no other jobs.
+// One job, on a lane or for a worker: gathers its data, runs the kernel, and says how that went. Knows no locks and no
+// other jobs.
 #pragma once
 
 #include <optional>

@@ -34,6 +34,7 @@ void JobQueue::Push(QueueEntry& entry) {
     line->last = &entry;
   }
   ++size_;
+  for_workers_ += entry.workers > 0 ? 1 : 0;
 }
 
 void JobQueue::Unlink(Level& level, std::size_t line_index, QueueEntry& entry) {
@@ -44,6 +45,7 @@ void JobQueue::Unlink(Level& level, std::size_t line_index, QueueEntry& entry) {
   entry.queued = false;
   --line.share->waiting;
   --size_;
+  for_workers_ -= entry.workers > 0 ? 1 : 0;
   if (line.first == nullptr) {
     line = level.lines.back();
     level.lines.pop_back();
@@ -109,7 +111,10 @@ void JobQueue::ForgetIfIdle(std::uint64_t share_id) {
 std::size_t JobQueue::Ahead(const QueueEntry& entry) const {
   std::size_t ahead = 0;
   const Position own{entry.priority, entry.sequence};
-  ForEach([&](QueueEntry& other) { ahead += Position{other.priority, other.sequence} < own ? 1 : 0; });
+  ForEach([&](QueueEntry& other) {
+    const bool before = Position{other.priority, other.sequence} < own;
+    ahead += before && (other.workers > 0) == (entry.workers > 0) ? 1 : 0;
+  });
   return ahead;
 }
 

@@ -59,6 +59,8 @@ class JobQueue {
   explicit JobQueue(std::size_t capacity) : capacity_(capacity) {}
 
   std::size_t size() const { return size_; }
+  // Of those for workers, or for lanes.
+  std::size_t size(bool for_worker) const { return for_worker ? for_workers_ : size_ - for_workers_; }
   std::size_t capacity() const { return capacity_; }
   bool full() const { return size_ >= capacity_; }
 
@@ -83,7 +85,7 @@ class JobQueue {
       return a.priority != b.priority ? a.priority > b.priority : a.sequence < b.sequence;
     }
   };
-  std::size_t Ahead(const QueueEntry& entry) const;
+  std::size_t Ahead(const QueueEntry& entry) const;                // of those for workers, or for lanes
   std::vector<Position> Positions() const;                         // unordered
   void ForEach(absl::FunctionRef<void(QueueEntry&)> visit) const;  // which must not change the queue
 
@@ -110,7 +112,7 @@ class JobQueue {
   static bool Before(const Line& a, const Line& b);
 
   std::size_t capacity_;
-  std::size_t size_ = 0;
+  std::size_t size_ = 0, for_workers_ = 0;
   std::uint64_t served_now_ = 0;  // of the share popped last
   // Never shrinks: priorities are bounded by whoever pushes.
   std::map<int, Level, std::greater<>> levels_;

@@ -125,7 +125,7 @@ void Scheduler::LeaveTurn(std::uint64_t turn) {
 }
 
 Scheduler::Seat* Scheduler::BorrowedFor(const QueueEntry& entry) {
-  if (queue_.size() != 1) return nullptr;  // those that wait go first
+  if (queue_.size(false) != 1) return nullptr;  // those that wait go first
   if (borrowed_ >= options_.most_borrowed) return nullptr;
   DeviceState* const device = LeastBusy(entry);
   if (device == nullptr || entry.workers > 0 || !device->any_thread || !Fits(*device, entry)) return nullptr;
@@ -153,6 +153,10 @@ bool Scheduler::Fits(const DeviceState& device, const QueueEntry& entry) {
          (entry.workers == 0 || entry.workers <= device.workers - device.workers_taken);
 }
 
+bool Scheduler::HoldsFor(const DeviceState& device, bool for_worker) {
+  return for_worker ? device.running_workers > 0 : device.running > device.running_workers;
+}
+
 Scheduler::Begun Scheduler::Begin(Seat& seat, QueueEntry& entry) {
   DeviceState& device = *seat.device_;
   entry.place = QueueEntry::Place::kOut;
@@ -163,6 +167,7 @@ Scheduler::Begun Scheduler::Begin(Seat& seat, QueueEntry& entry) {
   if (device.running++ == 0) device.occupied_since = seat.since_;
   device.room.Take(entry.NeedOf(device.index)->extra_bytes);
   device.workers_taken += entry.workers;
+  if (entry.workers > 0) ++device.running_workers;
   if (device.running > 1) {
     for (Seat* const other : device.seats) other->shared_ = other->shared_ || other->current_ != nullptr;
   }
@@ -176,13 +181,13 @@ Scheduler::Begun Scheduler::Take(Seat& seat) {
   DeviceState& device = *seat.device_;
   while (true) {
     if (stopping_ || !device.lost.empty()) return {};
-    QueueEntry* const entry = queue_.Pop(device.index, seat.for_worker_, /*hold=*/device.running > 0,
+    QueueEntry* const entry = queue_.Pop(device.index, seat.for_worker_, HoldsFor(device, seat.for_worker_),
                                          [&](const QueueEntry& one) { return Fits(device, one); });
     seat.called_.store(false, std::memory_order_relaxed);
     if (entry != nullptr) {
       const Begun begun = Begin(seat, *entry);
       // One that took many places has made room for several.
-      if (seat.for_worker_ && queue_.size() > 0 && device.workers_taken < device.workers) CallAndWake(device, true);
+      if (seat.for_worker_ && queue_.size(true) > 0 && device.workers_taken < device.workers) CallAndWake(device, true);
       return begun;
     }
     device.IdleFor(seat.for_worker_).push_back(&seat);
@@ -211,6 +216,7 @@ bool Scheduler::Finished(Seat& seat, bool completed) {
   const std::uint64_t bytes = entry.NeedOf(device.index)->extra_bytes;
   device.room.GiveBack(bytes);
   device.workers_taken -= entry.workers;
+  if (entry.workers > 0) --device.running_workers;
   queue_.Finished(entry.share);
   const QueueEntry* const next = PassOn(entry.turn);
   if (completed && !seat.borrowed_)
@@ -222,10 +228,10 @@ bool Scheduler::Finished(Seat& seat, bool completed) {
   }
   // This made room, perhaps for an entry that another lane could take; this lane looks for itself, unless its thread
   // slept through the run.
-  if (queue_.size() > (borrowed ? 0 : 1) || (borrowed && (!device.lost.empty() || stopping_)))
+  if (queue_.size(seat.for_worker_) > (borrowed ? 0 : 1) || (borrowed && (!device.lost.empty() || stopping_)))
     called = Call(device, seat.for_worker_);
   // The others may have waited for its memory.
-  if (bytes > 0 && queue_.size() > 0) CallAndWake(device, !seat.for_worker_);
+  if (bytes > 0 && queue_.size(!seat.for_worker_) > 0) CallAndWake(device, !seat.for_worker_);
   // One for this device is found as any other.
   if (called == nullptr && next != nullptr && (next->devices >> device.index & 1) == 0) called = CallFor(next);
   const bool shared = seat.shared_;
@@ -323,7 +329,7 @@ void Scheduler::Sample(const std::vector<std::uint64_t>& free_bytes, bool record
       const auto called = std::count_if(device->seats.begin(), device->seats.end(), [&](const Seat* seat) {
         return seat->for_worker_ == for_worker && seat->called_.load(std::memory_order_relaxed);
       });
-      if (static_cast<std::size_t>(called) < queue_.size()) CallAndWake(*device, for_worker);
+      if (static_cast<std::size_t>(called) < queue_.size(for_worker)) CallAndWake(*device, for_worker);
     }
   }
 }

@@ -1,9 +1,11 @@
 // Decides what runs next, and where. It knows what waits (the queue), how much memory each device has left (its room),
-// and which lanes have nothing to do; it runs nothing and knows no jobs, only entries with needs. The life of an entry:
+// and which seats, of lanes and of workers, have nothing to do; it runs nothing and knows no jobs, only entries with
+// needs. The life of an entry:
 //   1. Admit keeps a place in the queue for it, or says why not; Withdraw gives the place back.
-//   2. Push queues it and calls an idle lane; or hands it to the caller with a lane's seat, if it may run at once. One
-//      whose turn another has waits aside until that one is over.
-//   3. Take, which a lane's thread waits in, returns it when the device has room: it runs from now on.
+//   2. Push queues it and calls an idle seat of its kind; or hands it to the caller with a lane's seat, if it may run
+//   at
+//      once. One whose turn another has waits aside until that one is over.
+//   3. Take, which a seat's thread waits in, returns it when the device has room: it runs from now on.
 //   4. Finished gives its room back.
 // Remove takes an entry out before step 3, from wherever it is: exactly one of Take and Remove gets it.
 #pragma once
@@ -52,12 +54,12 @@ struct ScheduledDevice {
 // How the scheduler's devices are.
 struct DeviceStatus {
   std::string id;
-  std::uint32_t running = 0;     // jobs
+  std::uint32_t running = 0;       // jobs
   std::uint32_t idle_lanes = 0;    // that wait for one
   std::uint32_t idle_workers = 0;  // workers' seats, likewise
-  double busy_fraction = 0;      // of its lanes, over the last second
-  nanoseconds occupied{};        // how long at least one job ran there, all in all
-  std::string lost;              // empty while healthy
+  double busy_fraction = 0;        // of its lanes, over the last second
+  nanoseconds occupied{};          // how long at least one job ran there, all in all
+  std::string lost;                // empty while healthy
 };
 
 // Thread-safe. Calls nothing outside this folder under its lock but the functions that it is given.
@@ -127,7 +129,7 @@ class Scheduler {
   // Why a lost device was not reopened, told with the reason of its loss. False if that is no news.
   bool StillLost(unsigned device, const std::string& why);
   // The lost device takes entries again, those that come from now on and those that wait for any of several devices.
-  // Its kernels are cold. No thread of its seats may be in Take.
+  // Its kernels are cold. No thread of its lanes' seats may be in Take.
   void Regain(unsigned device, std::uint64_t free_bytes);
   // By device, empty while it is healthy; nothing at all if all are.
   std::vector<std::string> LostDevices() const;
@@ -159,7 +161,7 @@ class Scheduler {
     // Lanes, and workers' seats. The last to become so is the first to be called: its caches are warm.
     std::vector<Seat*> idle, idle_workers;
     std::uint32_t running = 0;
-    std::uint32_t workers_taken = 0;
+    std::uint32_t workers_taken = 0, running_workers = 0;
 
     std::vector<Seat*>& IdleFor(bool for_worker) { return for_worker ? idle_workers : idle; }
     std::string lost, still_lost;  // why; and why it was not reopened
@@ -173,6 +175,8 @@ class Scheduler {
   };
 
   static bool Fits(const DeviceState& device, const QueueEntry& entry);
+  // Whether something of this kind runs there, which makes room.
+  static bool HoldsFor(const DeviceState& device, bool for_worker);
   static std::string WhyLost(const DeviceState& device);  // empty if it is not
   Begun Begin(Seat& seat, QueueEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Seat* BorrowedFor(const QueueEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

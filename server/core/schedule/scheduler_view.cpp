@@ -65,7 +65,8 @@ std::size_t Scheduler::Ahead(const QueueEntry& entry) const {
   const JobQueue::Position own{entry.priority, entry.sequence};
   std::size_t ahead = queue_.Ahead(entry);
   turns_.ForEach([&](const QueueEntry& other) {
-    ahead += JobQueue::Position{other.priority, other.sequence} < own ? 1 : 0;
+    const bool before = JobQueue::Position{other.priority, other.sequence} < own;
+    ahead += before && (other.workers > 0) == (entry.workers > 0) ? 1 : 0;
   });
   return ahead;
 }
@@ -92,7 +93,8 @@ std::uint64_t Scheduler::HostBytesWanted() const {
   queue_.ForEach([&](const QueueEntry& entry) {
     mutex_.AssertHeld();
     for (const std::unique_ptr<DeviceState>& device : devices_) {
-      if (device->running > 0 || !device->host_memory) continue;
+      // What runs for workers has no memory of its own here to give back.
+      if (HoldsFor(*device, false) || !device->host_memory) continue;
       const DeviceNeed* const need = entry.NeedOf(device->index);
       if (need == nullptr || device->room.Fits(need->extra_bytes)) continue;
       const std::uint64_t wanted = need->extra_bytes - device->room.left();

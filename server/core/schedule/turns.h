@@ -1,7 +1,7 @@
 // Entries that must not run at the same time: those of one turn, which is a number, go one after the other, in the
 // order in which they came. Whoever has the turn is in the queue or runs; the others wait here, where they hold up
-// nobody else and take no lane. Work that runs already may claim a turn that nobody has. A pure data structure: its
-// owner guards it.
+// nobody else and take no lane and no place. Work that runs already may claim a turn that nobody has. A pure data
+// structure: its owner guards it.
 #pragma once
 
 #include <cstddef>

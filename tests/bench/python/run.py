@@ -201,7 +201,7 @@ def main():
             return ours
 
         if "functions" in sections:  # one worker, as the peers have
-            beside_functions(rows, daemon("functions", "--lanes", "1"))
+            beside_functions(rows, daemon("functions", "--workers", "1"))
         if "programs" in sections:
             daemon("programs", "--lanes", "2", "--retained-bytes", "4GiB")  # room for what a thousand of them might print
             beside_programs(rows, options.bin / "hotplate", folder, "programs")

@@ -55,13 +55,24 @@ TEST(Conditions, NothingIsKnownWithoutReadings) {
 }
 
 TEST(Conditions, ALongKernelHasUtilisation) {
-  std::vector<DeviceReading> readings = Every100ms(11);
-  EXPECT_EQ(ConditionsBetween(readings, At(150ms), At(950ms)).utilisation, std::nullopt) << "the driver does not tell";
-  for (DeviceReading& reading : readings) reading.utilisation = 0.5;
-  readings[5].utilisation = 1;
-  readings[0].utilisation = readings[10].utilisation = 0;  // before and after it
-  EXPECT_THAT(ConditionsBetween(readings, At(150ms), At(950ms)).utilisation, Optional(DoubleNear(0.566, 0.01)));
-  EXPECT_EQ(ConditionsBetween(readings, At(450ms), At(550ms)).utilisation, std::nullopt) << "too short for the driver";
+  std::vector<DeviceReading> readings = Every100ms(41);
+  EXPECT_EQ(ConditionsBetween(readings, At(150ms), At(3950ms)).utilisation, std::nullopt) << "the driver does not tell";
+  // Before it, and in its first second, it was idle.
+  for (std::size_t i = 0; i < readings.size(); ++i) readings[i].utilisation = i < 12 || i == 40 ? 0 : 0.5;
+  readings[20].utilisation = 1;
+  EXPECT_THAT(ConditionsBetween(readings, At(150ms), At(3950ms)).utilisation, Optional(DoubleNear(0.518, 0.002)));
+  EXPECT_EQ(ConditionsBetween(readings, At(1500ms), At(3400ms)).utilisation, std::nullopt)
+      << "too short for the driver";
+}
+
+TEST(Conditions, UtilisationOfLongAgoIsAMean) {
+  ReadingRing ring;
+  for (int i = 0; i < 1200; ++i) {  // the first minute has become one reading a second
+    DeviceReading reading = Busy(i * 100ms);
+    reading.utilisation = i % 10 == 0 ? 0 : 1;
+    ring.Add(reading);
+  }
+  EXPECT_THAT(ConditionsBetween(ring.Since(At(0s)), At(0s), At(50s)).utilisation, Optional(DoubleNear(0.9, 0.01)));
 }
 
 TEST(Conditions, ALongKernelHasEnergy) {

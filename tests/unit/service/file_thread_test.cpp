@@ -54,6 +54,28 @@ TEST_F(FileThreadTest, BytesAreBounded) {
   EXPECT_EQ(ran_, 2);
 }
 
+TEST_F(FileThreadTest, WhatHangsHoldsUpOneOfSeveralThreads) {
+  FileThread two(2);
+  std::promise<void> go;
+  std::shared_future<void> gone = go.get_future().share();
+  const auto run = [&two](std::function<void()> task) {
+    auto ran = std::make_shared<std::promise<void>>();
+    EXPECT_TRUE(two.Post(1,
+                         [task, ran] {
+                           task();
+                           ran->set_value();
+                         })
+                    .ok());
+    return ran->get_future();
+  };
+  std::future<void> first = run([gone] { gone.wait(); });
+  for (int i = 0; i < 3; ++i) run([] {}).wait();
+  std::future<void> second = run([gone] { gone.wait(); }), third = run([] {});
+  EXPECT_EQ(third.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout) << "there are no more";
+  go.set_value();
+  for (std::future<void>* const one : {&first, &second, &third}) one->wait();
+}
+
 TEST_F(FileThreadTest, OneLargeTaskAloneRuns) {
   const auto done = std::make_shared<std::promise<void>>();
   EXPECT_TRUE(thread_.Post(FileThread::kMostBytes * 2, [done] { done->set_value(); }).ok());
