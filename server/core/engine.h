@@ -14,14 +14,12 @@
 //      whatever is wrong is refused here, before anything is queued, with the field and the value.
 //   2. The job gets a place in the queue (Scheduler::Admit), becomes PENDING (Jobs::Insert) and is queued
 //      (Scheduler::Push): priority first, then fair share between sessions, then first come.
-//   3. A lane of a device with room, or for a function a place of a worker, takes it (RUNNING), reads by-path inputs,
-//   runs the kernel, seals the receipt. A job
-//      that is tiny by its kernel's own bound of the work, and finds the queue empty and a lane idle, runs on that lane
-//      at once, by the thread that submits it.
+//   3. A lane of a device with room, or for a function a worker's place, takes it (RUNNING), reads by-path inputs, runs
+//      the kernel, seals the receipt. A job that is tiny by its kernel's own bound of the work, and finds no other in
+//      the queue and a lane idle, runs on that lane at once, by the thread that submits it.
 //   4. Every state change is numbered and kept with the job; observers hear of them in order, with no lock held. The
-//   end
-//      is told at once, on the thread that made it, and what has not been told before goes with it: so a tiny job is
-//      one burst of calls, closed by OnFlush. PENDING and RUNNING of a job that takes longer come from the ticker
+//      end is told at once, on the thread that made it, and what has not been told before goes with it: so a tiny job
+//      is one burst of calls, closed by OnFlush. PENDING and RUNNING of a job that takes longer come from the ticker
 //      within a few hundredths of a second, and so does progress.
 //   5. The end (COMPLETED, FAILED, CANCELLED, TIMEOUT) is the last update. The job stays in the table for the
 //      retention time, so that a client that went away can fetch the result.
