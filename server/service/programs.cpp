@@ -36,7 +36,8 @@ absl::Status CheckCpus(const ServiceContext& context, const std::string& functio
     most = std::max(most, context.engine().WorkersOf(i));
   }
   if (!any_gpu || cpus <= most) return absl::OkStatus();
-  return InvalidField("cpus", absl::StrCat(function, ": cpus is ", cpus, ", and the node has ", most, " here"));
+  return InvalidField("cpus",
+                      absl::StrCat(function, ": cpus is ", cpus, "; at most ", most, " are possible on this node"));
 }
 
 absl::Status RunsFunctions(const ServiceContext::ProgramSettings& settings) {

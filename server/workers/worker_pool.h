@@ -39,8 +39,8 @@ class WorkerPool {
 
   RefTable& refs() { return refs_; }
   std::uint64_t NewId() { return next_id_.fetch_add(1); }
-  // Of those without a call so many stay on CPUs, and kLeastWaiting at least, and kLeastWaiting on GPUs; the one that
-  // waits for longest goes.
+  // So many workers without a call stay on CPUs, kLeastWaiting at least, and kLeastWaiting on GPUs; the one that waits
+  // for longest goes.
   void KeepWaiting(std::size_t on_cpus) { most_on_cpus_.store(std::max(on_cpus, kLeastWaiting)); }
 
   struct Taken {

@@ -39,12 +39,11 @@ std::string FunctionWorkersText(const v1::ListWorkersResponse& list, int width) 
                std::string(worker.alone() ? "actor, " : "") + (worker.busy() ? "has a call" : "waits"),
                std::to_string(worker.refs())});
   }
-  return "\nworkers of functions\n" + table.Text(width);
+  return "workers of functions\n" + table.Text(width);
 }
 
 std::string WorkersText(const v1::ListWorkersResponse& list, int width) {
-  if (list.workers().empty() && list.function_workers().empty())
-    return "no Python is warm: the first script in an environment starts one\n";
+  if (list.workers().empty()) return "no Python is warm: the first script in an environment starts one\n";
   Table table({"INTERPRETER", "PYTHON", "STATE", "PID", "SCRIPTS", "MODULES"});
   table.AlignRight(3).AlignRight(4).MayBeCut(5, 20).MayBeCut(0, 20);
   std::string notes;
@@ -56,7 +55,7 @@ std::string WorkersText(const v1::ListWorkersResponse& list, int width) {
     for (const v1::Worker::LeftOut& module : worker.left_out())
       notes += "  " + worker.interpreter() + " leaves out " + module.name() + ": " + module.why() + "\n";
   }
-  return table.Text(width) + Fitted(Printable(notes), width) + FunctionWorkersText(list, width);
+  return table.Text(width) + Fitted(Printable(notes), width);
 }
 
 absl::Status Restart(const Invocation& call) {
@@ -86,7 +85,13 @@ absl::Status Workers(const Invocation& call) {
   std::string pids;
   for (const v1::Worker& worker : list->workers())
     if (worker.pid() != 0) pids += std::to_string(worker.pid()) + "\n";
-  call.output.Answer([&] { return WorkersText(*list, WidthOf(call.console)); }, [&] { return ToJson(*list); }, pids);
+  call.output.Answer(
+      [&] {
+        const int width = WidthOf(call.console);
+        const std::string functions = FunctionWorkersText(*list, width);
+        return WorkersText(*list, width) + (functions.empty() ? "" : "\n") + functions;
+      },
+      [&] { return ToJson(*list); }, pids);
   return absl::OkStatus();
 }
 
@@ -97,11 +102,11 @@ Command WorkersCommand() {
           .group = Group::kJobs,
           .summary = "list the Pythons that are kept warm for your scripts",
           .details =
-              "Each is an environment: an interpreter, and the variables that it and its packages read. A second\n"
-              "table has the processes that run Python functions, and how many objects are left in each. Lines\n"
-              "below the table say which modules are left out, and why. restart ends them all, each when no\n"
-              "script of it runs any more: after a change to a package that is not seen by its folder, or\n"
-              "after failures.",
+              "Each is an environment: an interpreter, and the variables that it and its packages read. Lines\n"
+              "below the table say which modules are left out, and why. A second table has the processes that\n"
+              "run Python functions, and how many objects are left in each. restart ends them all, each when\n"
+              "no script or call of it runs any more: after a change to a package that is not seen by its\n"
+              "folder, or after failures.",
           .example = "hotplate workers",
           .positionals =
               {{.name = "ACTION", .help = "restart", .minimum = 0, .offer = Offer::kChoices, .choices = {"restart"}}},

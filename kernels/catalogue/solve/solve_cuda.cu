@@ -107,12 +107,15 @@ __global__ void __launch_bounds__(small_matrices::kWarp)
   }
 }
 
-// cuSOLVER's solutions of a matrix that holds a NaN hold none (seen with version 12 on an H100): they get it here.
+// cuSOLVER's factors of a matrix that holds a NaN hold none (seen with version 12 on an H100): the solutions get it
+// here, and no matter what the factors are, such a matrix is not singular.
 template <typename T>
-__global__ void __launch_bounds__(kBlockSize) FindNan(const T* matrix, std::uint64_t elements, int* found) {
+__global__ void __launch_bounds__(kBlockSize) FindNan(const T* matrix, std::uint64_t elements, int* found, int* info) {
   const std::uint64_t stride = std::uint64_t{gridDim.x} * kBlockSize;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * kBlockSize + threadIdx.x; i < elements; i += stride) {
-    if (matrix[i] != matrix[i]) *found = 1;  // all threads that write it write the same
+    if (matrix[i] == matrix[i]) continue;
+    *found = 1;  // all threads that write it write the same
+    *info = 0;
   }
 }
 
@@ -143,9 +146,9 @@ Layout LayOut(const Systems& systems, DType dtype) {
 }
 
 template <typename T>
-Outcome LookForNan(std::uint64_t elements, const T* matrix, int* found, CudaContext& context) {
+Outcome LookForNan(std::uint64_t elements, const T* matrix, int* found, int* info, CudaContext& context) {
   const Outcome cleared = ToOutcome(cudaMemsetAsync(found, 0, sizeof *found, context.stream()), "memset");
-  return cleared.ok() ? Launch(context, FindNan<T>, GridFor(elements, 4), kBlockSize, matrix, elements, found)
+  return cleared.ok() ? Launch(context, FindNan<T>, GridFor(elements, 4), kBlockSize, matrix, elements, found, info)
                       : cleared;
 }
 
@@ -183,9 +186,10 @@ Outcome Run(const Call& call, CudaContext& context) {
     if (place.a != factored) {
       const Outcome copied = matrices::Copy(stack, 1, a, lu, matrices::Part::kWhole, nullptr, context);
       if (!copied.ok()) return copied;
-      if (const Outcome o = LookForNan(stack.elements(), a, nan, context); !o.ok()) return o;
-      const Outcome done = dense::Lu(context, dtype, n, lu, pivots, workspace, marks.infos + place.a);
+      int* const info = marks.infos + place.a;
+      const Outcome done = dense::Lu(context, dtype, n, lu, pivots, workspace, info);
       if (!done.ok()) return done;
+      if (const Outcome o = LookForNan(stack.elements(), a, nan, info, context); !o.ok()) return o;
       factored = place.a;
     }
     if (k == 0) continue;

@@ -72,15 +72,14 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
   }
   if (absl::Status status = BindOutputs(who, request, job, violations); !status.ok()) return status;
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
-  std::uint32_t cpus = 0;
-  if (absl::Status status = PlaceWork(who, request, job, cpus); !status.ok()) return status;
+  if (absl::Status status = PlaceWork(who, request, job); !status.ok()) return status;
   if (absl::Status status = PlanDevices(request, data, lost, job); !status.ok()) return status;
-  if (absl::Status status = TakeWorkers(request, cpus, job); !status.ok()) return status;
+  if (absl::Status status = CheckWorkers(request, job); !status.ok()) return status;
   job.spec = *std::move(spec);
   return job;
 }
 
-absl::Status Binder::PlaceWork(const Principal& who, JobRequest& request, BoundJob& job, std::uint32_t& cpus) {
+absl::Status Binder::PlaceWork(const Principal& who, JobRequest& request, BoundJob& job) {
   if (request.work == nullptr) return absl::OkStatus();
   std::vector<std::shared_ptr<const HostBuffer>> inputs;
   for (const BoundInput& input : job.inputs) inputs.push_back(input.buffer);
@@ -88,20 +87,20 @@ absl::Status Binder::PlaceWork(const Principal& who, JobRequest& request, BoundJ
   if (!place.ok()) return place.status();
   request.device = std::move(place->device);
   job.turn = place->turn;
-  cpus = place->cpus;
+  job.workers = place->cpus;
   return absl::OkStatus();
 }
 
-absl::Status Binder::TakeWorkers(const JobRequest& request, std::uint32_t cpus, BoundJob& job) const {
+absl::Status Binder::CheckWorkers(const JobRequest& request, BoundJob& job) const {
   if (job.needs.empty()) return absl::OkStatus();
   const DeviceInfo& device = devices_[job.needs.front().device]->info();  // the others are of the same kind
   const std::uint32_t workers = WorkersOn(device, workers_);
-  if (workers == 0) return absl::OkStatus();
-  if (cpus > workers) {
-    return InvalidField("cpus", absl::StrCat(request.label, ": cpus is ", cpus, ", and ", device.id, " has ", workers,
-                                             " for functions (hotplated --workers)"));
+  if (workers == 0) {
+    job.workers = 0;
+  } else if (job.workers > workers) {
+    return InvalidField("cpus", absl::StrCat(request.label, ": cpus is ", job.workers, ", and ", device.id, " has ",
+                                             workers, " for functions (hotplated --workers)"));
   }
-  job.workers = cpus;
   return absl::OkStatus();
 }
 

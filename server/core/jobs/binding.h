@@ -70,12 +70,11 @@ class Binder {
                              std::vector<FieldViolation>& violations) const;
   absl::Status BindOutputs(const Principal& who, const JobRequest& request, BoundJob& job,
                            std::vector<FieldViolation>& violations) const;
-  // `cpus`: OutsideWork::Place::cpus.
-  static absl::Status PlaceWork(const Principal& who, JobRequest& request, BoundJob& job, std::uint32_t& cpus);
+  static absl::Status PlaceWork(const Principal& who, JobRequest& request, BoundJob& job);
   absl::Status PlanDevices(const JobRequest& request, Data data, const std::vector<std::string>& lost,
                            BoundJob& job) const;
-  // Work that says how many threads of the processor it needs takes a worker's place where there are such.
-  absl::Status TakeWorkers(const JobRequest& request, std::uint32_t cpus, BoundJob& job) const;
+  // Refuses more places for workers than its devices have; devices without any give a lane.
+  absl::Status CheckWorkers(const JobRequest& request, BoundJob& job) const;
   std::string HowOnTheCpu() const;
   std::string DeviceList() const;
 

@@ -17,7 +17,7 @@ struct Level {
 };
 constexpr Level kLevel[] = {{600, nanoseconds::zero()}, {600, seconds(1)}, {2880, seconds(30)}};
 
-// What was shorter has no utilisation of its own.
+// A shorter kernel has no utilisation of its own.
 constexpr nanoseconds kUtilisationResolution = seconds(2);
 
 // A reading this near to a kernel that fell between two still speaks for it.

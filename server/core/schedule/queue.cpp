@@ -20,21 +20,21 @@ void JobQueue::Push(QueueEntry& entry) {
 
   std::vector<Line>& lines = levels_[entry.priority].lines;
   const auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& one) {
-    return one.share_id == entry.share && one.devices == entry.devices && one.for_worker == (entry.workers > 0);
+    return one.share_id == entry.share && one.devices == entry.devices && one.for_worker == entry.for_worker();
   });
   entry.next = nullptr;
   entry.overtaken = 0;
   entry.queued = true;
   if (line == lines.end()) {
     entry.previous = nullptr;
-    lines.push_back({entry.share, entry.devices, entry.workers > 0, &share, &entry, &entry});
+    lines.push_back({entry.share, entry.devices, entry.for_worker(), &share, &entry, &entry});
   } else {
     entry.previous = line->last;
     line->last->next = &entry;
     line->last = &entry;
   }
   ++size_;
-  for_workers_ += entry.workers > 0 ? 1 : 0;
+  for_workers_ += entry.for_worker() ? 1 : 0;
 }
 
 void JobQueue::Unlink(Level& level, std::size_t line_index, QueueEntry& entry) {
@@ -45,7 +45,7 @@ void JobQueue::Unlink(Level& level, std::size_t line_index, QueueEntry& entry) {
   entry.queued = false;
   --line.share->waiting;
   --size_;
-  for_workers_ -= entry.workers > 0 ? 1 : 0;
+  for_workers_ -= entry.for_worker() ? 1 : 0;
   if (line.first == nullptr) {
     line = level.lines.back();
     level.lines.pop_back();
@@ -57,7 +57,7 @@ void JobQueue::Remove(QueueEntry& entry) {
   Level& level = levels_[entry.priority];
   for (std::size_t i = 0; i < level.lines.size(); ++i) {
     const Line& line = level.lines[i];
-    if (line.share_id == entry.share && line.devices == entry.devices && line.for_worker == (entry.workers > 0)) {
+    if (line.share_id == entry.share && line.devices == entry.devices && line.for_worker == entry.for_worker()) {
       Unlink(level, i, entry);
       break;
     }
@@ -113,7 +113,7 @@ std::size_t JobQueue::Ahead(const QueueEntry& entry) const {
   const Position own{entry.priority, entry.sequence};
   ForEach([&](QueueEntry& other) {
     const bool before = Position{other.priority, other.sequence} < own;
-    ahead += before && (other.workers > 0) == (entry.workers > 0) ? 1 : 0;
+    ahead += before && other.for_worker() == entry.for_worker() ? 1 : 0;
   });
   return ahead;
 }

@@ -29,6 +29,7 @@ struct QueueEntry {
   std::uint64_t devices = 0;   // bit i: may run on device i; at least one
   std::uint64_t turn = 0;      // schedule/turns.h; 0: none
   std::uint32_t workers = 0;   // of a device's places for workers; 0: a lane
+  bool for_worker() const { return workers > 0; }
 
   // For the scheduler, unchanged until the entry has run; the kernel for good.
   SharedSpec kernel;
@@ -59,7 +60,7 @@ class JobQueue {
   explicit JobQueue(std::size_t capacity) : capacity_(capacity) {}
 
   std::size_t size() const { return size_; }
-  // Of those for workers, or for lanes.
+  // Entries for workers, or for lanes.
   std::size_t size(bool for_worker) const { return for_worker ? for_workers_ : size_ - for_workers_; }
   std::size_t capacity() const { return capacity_; }
   bool full() const { return size_ >= capacity_; }

@@ -109,7 +109,7 @@ QueueEntry* Scheduler::PassOn(std::uint64_t turn) {
 
 Scheduler::Seat* Scheduler::CallFor(const QueueEntry* entry) {
   DeviceState* const device = entry == nullptr ? nullptr : LeastBusy(*entry);
-  return device == nullptr ? nullptr : Call(*device, entry->workers > 0);
+  return device == nullptr ? nullptr : Call(*device, entry->for_worker());
 }
 
 bool Scheduler::ClaimTurn(std::uint64_t turn) {
@@ -125,10 +125,10 @@ void Scheduler::LeaveTurn(std::uint64_t turn) {
 }
 
 Scheduler::Seat* Scheduler::BorrowedFor(const QueueEntry& entry) {
-  if (queue_.size(false) != 1) return nullptr;  // those that wait go first
+  if (queue_.size(/*for_worker=*/false) != 1) return nullptr;  // those that wait go first
   if (borrowed_ >= options_.most_borrowed) return nullptr;
   DeviceState* const device = LeastBusy(entry);
-  if (device == nullptr || entry.workers > 0 || !device->any_thread || !Fits(*device, entry)) return nullptr;
+  if (device == nullptr || entry.for_worker() || !device->any_thread || !Fits(*device, entry)) return nullptr;
   // A kernel's first run here may load a library or start threads.
   const auto warm = device->warm.find(entry.kernel->number());
   if (warm == device->warm.end() || !warm->second) return nullptr;
@@ -150,7 +150,7 @@ std::string Scheduler::WhyLost(const DeviceState& device) {
 bool Scheduler::Fits(const DeviceState& device, const QueueEntry& entry) {
   const DeviceNeed* const need = entry.NeedOf(device.index);
   return need != nullptr && device.room.Fits(need->extra_bytes) &&
-         (entry.workers == 0 || entry.workers <= device.workers - device.workers_taken);
+         (!entry.for_worker() || entry.workers <= device.workers - device.workers_taken);
 }
 
 bool Scheduler::HoldsFor(const DeviceState& device, bool for_worker) {
@@ -167,7 +167,7 @@ Scheduler::Begun Scheduler::Begin(Seat& seat, QueueEntry& entry) {
   if (device.running++ == 0) device.occupied_since = seat.since_;
   device.room.Take(entry.NeedOf(device.index)->extra_bytes);
   device.workers_taken += entry.workers;
-  if (entry.workers > 0) ++device.running_workers;
+  if (entry.for_worker()) ++device.running_workers;
   if (device.running > 1) {
     for (Seat* const other : device.seats) other->shared_ = other->shared_ || other->current_ != nullptr;
   }
@@ -187,7 +187,8 @@ Scheduler::Begun Scheduler::Take(Seat& seat) {
     if (entry != nullptr) {
       const Begun begun = Begin(seat, *entry);
       // One that took many places has made room for several.
-      if (seat.for_worker_ && queue_.size(true) > 0 && device.workers_taken < device.workers) CallAndWake(device, true);
+      if (seat.for_worker_ && queue_.size(/*for_worker=*/true) > 0 && device.workers_taken < device.workers)
+        CallAndWake(device, /*for_worker=*/true);
       return begun;
     }
     device.IdleFor(seat.for_worker_).push_back(&seat);
@@ -216,7 +217,7 @@ bool Scheduler::Finished(Seat& seat, bool completed) {
   const std::uint64_t bytes = entry.NeedOf(device.index)->extra_bytes;
   device.room.GiveBack(bytes);
   device.workers_taken -= entry.workers;
-  if (entry.workers > 0) --device.running_workers;
+  if (entry.for_worker()) --device.running_workers;
   queue_.Finished(entry.share);
   const QueueEntry* const next = PassOn(entry.turn);
   if (completed && !seat.borrowed_)
@@ -256,7 +257,7 @@ void Scheduler::CallAndWake(DeviceState& device, bool for_worker) {
 Scheduler::DeviceState* Scheduler::LeastBusy(const QueueEntry& entry) {
   DeviceState* best = nullptr;
   for (const std::unique_ptr<DeviceState>& device : devices_) {
-    if ((entry.devices >> device->index & 1) == 0 || device->IdleFor(entry.workers > 0).empty()) continue;
+    if ((entry.devices >> device->index & 1) == 0 || device->IdleFor(entry.for_worker()).empty()) continue;
     if (best == nullptr || device->running < best->running) best = device.get();
   }
   return best;
@@ -287,8 +288,8 @@ std::optional<std::vector<QueueEntry*>> Scheduler::Lose(unsigned index, const st
   }
   for (QueueEntry* const entry : stranded) entry->place = QueueEntry::Place::kOut;
   // Its sleeping threads have nothing to wait for.
-  while (!device.idle.empty()) CallAndWake(device, false);
-  while (!device.idle_workers.empty()) CallAndWake(device, true);
+  while (!device.idle.empty()) CallAndWake(device, /*for_worker=*/false);
+  while (!device.idle_workers.empty()) CallAndWake(device, /*for_worker=*/true);
   return stranded;
 }
 
@@ -338,8 +339,8 @@ void Scheduler::Stop() {
   MutexLock lock(mutex_);
   stopping_ = true;
   for (const std::unique_ptr<DeviceState>& device : devices_) {
-    while (!device->idle.empty()) CallAndWake(*device, false);
-    while (!device->idle_workers.empty()) CallAndWake(*device, true);
+    while (!device->idle.empty()) CallAndWake(*device, /*for_worker=*/false);
+    while (!device->idle_workers.empty()) CallAndWake(*device, /*for_worker=*/true);
   }
 }
 

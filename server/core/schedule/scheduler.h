@@ -184,14 +184,14 @@ class Scheduler {
   // lock.
   Seat* Call(DeviceState& device, bool for_worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CallAndWake(DeviceState& device, bool for_worker) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of those with an idle seat for it.
+  // The least busy device that has an idle seat for it.
   DeviceState* LeastBusy(const QueueEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whoever has the turn is done: the next one is queued and returned.
   QueueEntry* PassOn(std::uint64_t turn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Seat* CallFor(const QueueEntry* entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // as Call; null: for nobody
   std::size_t Waiting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return queue_.size() + turns_.waiting(); }
   nanoseconds BusyUntil(const DeviceState& device, SteadyTime now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of the seat's run, as it counts in DeviceState::busy.
+  // How long the seat has run, as it counts in DeviceState::busy.
   static nanoseconds BusyTime(const Seat& seat, SteadyTime now);
 
   const SchedulerOptions options_;

@@ -66,7 +66,7 @@ std::size_t Scheduler::Ahead(const QueueEntry& entry) const {
   std::size_t ahead = queue_.Ahead(entry);
   turns_.ForEach([&](const QueueEntry& other) {
     const bool before = JobQueue::Position{other.priority, other.sequence} < own;
-    ahead += before && (other.workers > 0) == (entry.workers > 0) ? 1 : 0;
+    ahead += before && other.for_worker() == entry.for_worker() ? 1 : 0;
   });
   return ahead;
 }
@@ -93,8 +93,8 @@ std::uint64_t Scheduler::HostBytesWanted() const {
   queue_.ForEach([&](const QueueEntry& entry) {
     mutex_.AssertHeld();
     for (const std::unique_ptr<DeviceState>& device : devices_) {
-      // What runs for workers has no memory of its own here to give back.
-      if (HoldsFor(*device, false) || !device->host_memory) continue;
+      // Functions that run have no memory of their own here to give back.
+      if (HoldsFor(*device, /*for_worker=*/false) || !device->host_memory) continue;
       const DeviceNeed* const need = entry.NeedOf(device->index);
       if (need == nullptr || device->room.Fits(need->extra_bytes)) continue;
       const std::uint64_t wanted = need->extra_bytes - device->room.left();

@@ -25,6 +25,7 @@ Case System(const std::string& name, DType dtype, const Shape& a_shape, const Sh
                 if (at / n % n == n - 1) elements[at] *= 10;
               }
               const std::string in = nan;
+              if (in == "all of a") std::fill(elements.begin(), elements.end(), std::numeric_limits<T>::quiet_NaN());
               if (in == "a") elements[n * n + 3 * n + 1] = std::numeric_limits<T>::quiet_NaN();
               if (in == "b") b.Elements<T>()[2] = std::numeric_limits<T>::quiet_NaN();
             });
@@ -132,6 +133,7 @@ std::vector<Case> SolveCases() {
     cases.push_back(System("no_sides_of_many", dtype, {2, 1, 5, 5}, {7, 5, 0}, false));
     cases.push_back(System("nan_in_a", dtype, {3, 20, 20}, {3, 20, 2}, false, "a"));
     cases.push_back(System("nan_in_a_vector", dtype, {3, 200, 200}, {200}, false, "a"));
+    cases.push_back(System("nan_everywhere_in_a", dtype, {200, 200}, {200}, false, "all of a"));
     cases.push_back(System("nan_in_a_of_many_sides", dtype, {2, 200, 200}, {2, 200, 3}, false, "a"));
     cases.push_back(System("nan_in_b", dtype, {20, 20}, {20, 6}, false, "b"));
     cases.push_back(System("nan_in_large_b", dtype, {200, 200}, {200, 6}, false, "b"));
