@@ -118,8 +118,8 @@ absl::Status Assembly::OpenDevices() {
   options.claim_numbers = [this](std::uint64_t size) { return job_ids_->Claim(size); };
   options.queued_jobs = config_.queue;
   if (config_.user_code == UserCode::kAll) {
-    options.workers =
-        static_cast<std::uint32_t>(config_.workers != 0 ? config_.workers : std::max(host.threads, kLeastWorkers));
+    const int workers = config_.workers != 0 ? config_.workers : std::max(host.threads, kLeastWorkers);
+    options.workers = static_cast<std::uint32_t>(std::max(1, workers / config_.cpu_devices));  // of each CPU
     if (config_.workers > host.threads) {
       log_->warn("workers: {} for {} threads of the processor", config_.workers, host.threads);
     }
@@ -177,7 +177,8 @@ ServiceContext::Parts Assembly::Parts() const {
   parts.facts.versions = parts.info.versions();
   if (std::optional<v1::DaemonLife> before = job_ids_->Before()) *parts.info.mutable_before() = *std::move(before);
   parts.bounds.output_mode = 0666 & ~surroundings_.umask;
-  parts.programs = {.supervisor = supervisor_,
+  parts.programs = {.expressions = config_.user_code != UserCode::kNone,
+                    .supervisor = supervisor_,
                     .environments = environments_.get(),
                     .jit_caches = OpenJitCaches(),
                     .pythons = pythons_.get(),

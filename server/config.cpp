@@ -172,11 +172,11 @@ absl::Status Complete(const Surroundings& surroundings, Config& config) {
         "\": without TLS a daemon listens on a unix socket only, since every user of the node can connect to "
         "TCP; add --unix-socket PATH or leave --insecure out");
   }
-  if (config.user_code == UserCode::kNone && !(config.python.empty() && config.modules.empty())) {
-    return Invalid(config.python.empty() ? "module \"" + config.modules.front() +
-                                               "\" with user-code \"none\" contradict each other; drop one of the two"
-                                         : "python \"" + config.python +
-                                               "\" with user-code \"none\" contradict each other; drop one of the two");
+  if (config.user_code != UserCode::kAll && !(config.python.empty() && config.modules.empty())) {
+    const std::string first =
+        config.python.empty() ? "module \"" + config.modules.front() : "python \"" + config.python;
+    return Invalid(first + "\" with user-code \"" + (config.user_code == UserCode::kNone ? "none" : "expressions") +
+                   "\" contradict each other; drop one of the two");
   }
   if (config.require_cuda && config.device == DeviceChoice::kCpu) {
     return Invalid("require-cuda with device \"cpu\" contradict each other; drop one of the two");

@@ -19,8 +19,8 @@ namespace hotplate::server {
 
 enum class DeviceChoice { kAuto, kCpu, kCuda };
 
-// Whether clients may run programs of their own, besides the catalogue.
-enum class UserCode { kNone, kAll };
+// What clients may run besides the catalogue: nothing, expressions, or programs of their own too.
+enum class UserCode { kNone, kExpressions, kAll };
 
 // For saved_bytes: half of the free space and of the space of saved arrays.
 inline constexpr std::uint64_t kHalfOfTheRoom = std::numeric_limits<std::uint64_t>::max();
@@ -44,6 +44,7 @@ struct Config {
   std::vector<int> gpus;  // use only these CUDA devices, all of which must exist; empty: all that work
   bool require_cuda = false;
   int lanes = 2;
+  int cpu_devices = 1;
   int threads = 0;  // of all CPU lanes together; 0: the limit by affinity and cgroup
   int workers = 0;  // calls of functions at a time on the CPU; 0: as many as threads
 

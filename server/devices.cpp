@@ -100,8 +100,7 @@ absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Allocation& 
   cpu_options.lanes = config.lanes;
   cpu_options.threads = config.threads == 0 ? share.threads : std::min(config.threads, share.threads);
   cpu_options.memory_bytes = share.bytes;
-  std::unique_ptr<Device> cpu = OpenCpuDevice(cpu_options);
-  host = {cpu->info().memory_bytes, cpu_options.threads};
+  host = {share.bytes, cpu_options.threads};
 
   if (config.device != DeviceChoice::kCpu) {
     CudaOptions options;
@@ -127,7 +126,11 @@ absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Allocation& 
     return absl::FailedPreconditionError(ToAbsl("device " + id + " is asked for and cannot be used" + Reasons(chosen)));
   }
   if (config.device != DeviceChoice::kCuda) {
-    chosen.devices.push_back(std::move(cpu));
+    cpu_options.threads = std::max(1, cpu_options.threads / config.cpu_devices);
+    cpu_options.memory_bytes = share.bytes / static_cast<std::uint64_t>(config.cpu_devices);
+    for (cpu_options.index = 0; cpu_options.index < config.cpu_devices; ++cpu_options.index) {
+      chosen.devices.push_back(OpenCpuDevice(cpu_options));
+    }
     AddCpuNotes(config, allocation, share, chosen.notes);
   }
   if (const absl::Status few = core::CheckNumber(chosen); !few.ok()) return few;

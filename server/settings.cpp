@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <limits>
 
 #include "kernels/base/module_name.h"
@@ -264,16 +265,22 @@ Setting PortRow() {
       });
 }
 
+// In the order of UserCode.
+constexpr std::string_view kUserCode[] = {"none", "expressions", "all"};
+
 Setting UserCodeRow() {
   return Row(
-      "user-code", "none|all",
-      "whether clients may run programs and scripts of their own, with the rights of the daemon's owner",
+      "user-code", "none|expressions|all",
+      "what clients may run beside the catalogue: nothing, expressions, or also functions, scripts and programs of "
+      "their "
+      "own, with the rights of the daemon's owner",
       [](Config& config, const std::string& text) -> Complaint {
-        if (text != "none" && text != "all") return "none or all";
-        config.user_code = text == "all" ? UserCode::kAll : UserCode::kNone;
+        const auto* const known = std::find(std::begin(kUserCode), std::end(kUserCode), text);
+        if (known == std::end(kUserCode)) return "none, expressions or all";
+        config.user_code = static_cast<UserCode>(known - std::begin(kUserCode));
         return std::nullopt;
       },
-      [](const Config& config) -> std::string { return config.user_code == UserCode::kAll ? "all" : "none"; });
+      [](const Config& config) { return std::string(kUserCode[static_cast<std::size_t>(config.user_code)]); });
 }
 
 Setting PathRoots() {
@@ -342,6 +349,10 @@ std::vector<Setting> MakeSettings() {
       Switch("require-cuda", "refuse to start without a usable CUDA device", &Config::require_cuda),
       Number<int>("lanes", "jobs that run at the same time on each device, beside the CPU's --workers", &Config::lanes,
                   1, 64),
+      Number<int>("cpu-devices",
+                  "show the CPU as this many devices, which share its threads, workers and memory: to try code for "
+                  "several GPUs",
+                  &Config::cpu_devices, 1, 16),
       Number<int>(
           "threads",
           "CPU threads for all lanes together, at most what affinity, cgroup and Slurm allow; 0: as many as allowed",

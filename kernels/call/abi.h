@@ -86,7 +86,7 @@ enum hotplate_outcome_code {
 
 typedef struct hotplate_outcome {
   int32_t code;
-  char message[252]; /* empty when OK; always terminated */
+  char message[252]; /* always terminated; when OK empty, or a warning: "divide by zero encountered in remainder" */
 } hotplate_outcome;
 
 #ifdef __cplusplus

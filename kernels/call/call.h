@@ -34,6 +34,8 @@ inline const char* PrecisionName(int precision) {
 class Outcome {
  public:
   static Outcome Ok() { return Outcome(HOTPLATE_OK, ""); }
+  // With something that the caller should know of: a RuntimeWarning of NumPy's.
+  static Outcome OkWithWarning(std::string_view warning) { return Outcome(HOTPLATE_OK, warning); }
   static Outcome Cancelled() { return Outcome(HOTPLATE_CANCELLED, "cancelled"); }
   static Outcome Invalid(std::string_view message) { return Outcome(HOTPLATE_INVALID, message); }
   static Outcome OutOfMemory(std::string_view message) { return Outcome(HOTPLATE_OUT_OF_MEMORY, message); }

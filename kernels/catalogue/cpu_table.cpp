@@ -2,6 +2,7 @@
 #include "kernels/catalogue/batched_matvec/batched_matvec.h"
 #include "kernels/catalogue/cholesky/cholesky.h"
 #include "kernels/catalogue/eigh/eigh.h"
+#include "kernels/catalogue/expression/expression.h"
 #include "kernels/catalogue/fft/fft.h"
 #include "kernels/catalogue/full/full.h"
 #include "kernels/catalogue/groupby_sum/groupby_sum.h"
@@ -35,6 +36,7 @@ std::span<const Launcher> Launchers() {
       {"batched_matvec", batched_matvec::RunCpu},
       {"cholesky", cholesky::RunCpu},
       {"eigh", eigh::RunCpu, eigh::PlanCpu},
+      {"expression", expression::RunCpu},
       {"fft", fft::RunCpu, fft::PlanCpu},
       {"full", full::RunCpu},
       {"groupby_sum", groupby_sum::RunCpu, groupby_sum::PlanCpu},

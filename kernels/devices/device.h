@@ -174,12 +174,13 @@ struct DeviceSet {
 };
 
 struct CpuOptions {
+  int index = 0;  // "cpu0", "cpu1", …
   int lanes = 2;
   int threads = 0;                 // of all lanes together; 0: the limit by affinity and cgroup
   std::uint64_t memory_bytes = 0;  // 0: the limit of the cgroup, else the machine's memory
 };
 
-// kernels/devices/cpu: one device, "cpu0".
+// kernels/devices/cpu: one device, with threads of its own.
 std::unique_ptr<Device> OpenCpuDevice(const CpuOptions& options);
 
 struct CudaOptions {

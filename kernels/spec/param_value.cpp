@@ -44,7 +44,7 @@ std::string Expectation(const ParamSpec& param) {
   if (param.type == ParamType::kBool) return "true or false";
   if (param.type == ParamType::kChoice)
     return (param.choices.size() > 1 ? "one of " : "") + Alternatives(param.choices);
-  std::string text = param.type == ParamType::kInt ? "an integer" : "a finite number";
+  std::string text = param.type == ParamType::kInt ? "an integer" : param.any_number ? "a number" : "a finite number";
   if (param.minimum && param.maximum) {
     return text + " from " + BoundText(*param.minimum) + " to " + BoundText(*param.maximum);
   }
@@ -71,7 +71,7 @@ std::variant<ParamValue, std::string> AcceptValue(const ParamSpec& param, const 
         return value;
       }
       const auto* real = std::get_if<double>(&value);
-      if (real == nullptr || !std::isfinite(*real) || !Within(param, *real)) return refusal();
+      if (real == nullptr || (!param.any_number && !std::isfinite(*real)) || !Within(param, *real)) return refusal();
       return value;
     }
     case ParamType::kBool:

@@ -115,6 +115,7 @@ std::string KernelSpec::HashOfAll() const {
   std::string canonical;
   AppendText(canonical, name_);
   AppendText(canonical, version_);
+  if (for_one_call_) return Fnv1a(canonical);
   AppendText(canonical, std::to_string(type_variables_.size()));
   for (const TypeVariable& variable : type_variables_) {
     AppendText(canonical, variable.name);

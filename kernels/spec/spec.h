@@ -32,9 +32,10 @@ struct ParamSpec {
   std::optional<ParamValue> default_value = {};  // none: must be given
   // "a fresh one": the default in words, if its value only marks it. Such a value may be one that callers cannot give.
   std::string default_text = {};
-  // Inclusive. Floats are always finite: NaN and infinities are refused.
+  // Inclusive. Without any_number a float is finite: NaN and infinities are refused.
   std::optional<double> minimum = {};
   std::optional<double> maximum = {};
+  bool any_number = false;  // of a float: also NaN and the infinities
   std::vector<std::string> choices = {};
   std::string docs = {};
 };
@@ -116,7 +117,8 @@ class KernelSpec {
   bool takes_precision() const { return takes_precision_; }
   Determinism determinism() const { return determinism_; }
 
-  // 16 hexadecimal digits over everything on which two sides must agree: name, version, parameters, inputs, outputs.
+  // 16 hexadecimal digits over everything on which two sides must agree: name, version, parameters, inputs, outputs; of
+  // a spec that was made for one call (KernelSpecBuilder::ForOneCall) name and version.
   // FNV-1a over a canonical text; no secret depends on it.
   const std::string& Hash() const { return hash_; }
   // Tells specs of this process apart, also those that are gone: no number is given twice.
@@ -149,6 +151,7 @@ class KernelSpec {
   CancelClass cancel_class_ = CancelClass::kUninterruptible;
   int cancel_bound_ms_ = 0;
   bool takes_precision_ = false;
+  bool for_one_call_ = false;
   Determinism determinism_ = Determinism::kAlways;
   std::function<Cost(const BoundCall&)> cost_;
   std::function<double(const BoundCall&)> work_bound_;
@@ -181,6 +184,9 @@ class KernelSpecBuilder {
   // call.outputs; also their dtypes where a choice that determines one names none ("auto"). The symbolic shapes then
   // only document.
   KernelSpecBuilder& Shapes(std::function<absl::Status(BoundCall&)> shapes);
+  // The caller names its parameters, inputs and outputs, by any identifiers, and the kernel's code takes whatever they
+  // are: an expression.
+  KernelSpecBuilder& ForOneCall();
   // It is done for its effects: a program. Without this a spec without outputs is wrong.
   KernelSpecBuilder& NoOutputs();
 

@@ -135,6 +135,11 @@ KernelSpecBuilder& KernelSpecBuilder::Shapes(std::function<absl::Status(BoundCal
   return *this;
 }
 
+KernelSpecBuilder& KernelSpecBuilder::ForOneCall() {
+  spec_.for_one_call_ = true;
+  return *this;
+}
+
 KernelSpecBuilder& KernelSpecBuilder::NoOutputs() {
   no_outputs_ = true;
   return *this;
@@ -144,9 +149,10 @@ absl::StatusOr<KernelSpec> KernelSpecBuilder::Build() {
   Proof proof(spec_.name_);
   proof.Require(IsLowerSnake(spec_.name_), "its name is not lower_snake");
   proof.Require(!spec_.version_.empty(), "it has no version");
-  RequireNames(proof, spec_.params_, "parameter", IsLowerSnake);
-  RequireNames(proof, spec_.inputs_, "input", IsLowerSnake);
-  RequireNames(proof, spec_.outputs_, "output", IsLowerSnake);
+  const auto is_name = spec_.for_one_call_ ? IsIdentifier : IsLowerSnake;
+  RequireNames(proof, spec_.params_, "parameter", is_name);
+  RequireNames(proof, spec_.inputs_, "input", is_name);
+  RequireNames(proof, spec_.outputs_, "output", is_name);
   RequireNames(proof, spec_.type_variables_, "type variable", IsIdentifier);
   proof.Require(no_outputs_ || !spec_.outputs_.empty(), "it has no output");
   proof.Require(spec_.cancel_class_ != CancelClass::kChunked || spec_.cancel_bound_ms_ > 0,

@@ -8,6 +8,7 @@
 #include "kernels/base/mutex.h"
 #include "kernels/base/status.h"
 #include "kernels/call/call.h"
+#include "kernels/catalogue/expression/expression_spec.h"
 #include "kernels/devices/cpu/cpu_context.h"
 #include "kernels/devices/cpu/launchers.h"
 #include "kernels/devices/cpu/machine.h"
@@ -20,14 +21,15 @@ using std::chrono::steady_clock;
 
 // A kernel that this back-end has, with the hash of the spec that its code was written to.
 struct Entry {
-  const KernelSpec* spec;
+  std::string_view name;
+  const KernelSpec* spec;  // null for expressions, of which each call has its own
   std::string hash;
   const cpu::Launcher* launcher;
 };
 
 const Entry* FindEntry(const std::vector<Entry>& entries, std::string_view name) {
   for (const Entry& entry : entries) {
-    if (entry.spec->name() == name) return &entry;
+    if (entry.name == name) return &entry;
   }
   return nullptr;
 }
@@ -35,8 +37,14 @@ const Entry* FindEntry(const std::vector<Entry>& entries, std::string_view name)
 std::vector<Entry> Entries() {
   std::vector<Entry> entries;
   for (const cpu::Launcher& launcher : cpu::Launchers()) {
+    if (launcher.name == std::string_view(expression::kKernel)) {
+      entries.push_back(
+          {.name = launcher.name, .spec = nullptr, .hash = expression::SpecHash(), .launcher = &launcher});
+      continue;
+    }
     const absl::StatusOr<SharedSpec> spec = BuiltinCatalog().Find(launcher.name);
-    if (spec.ok()) entries.push_back({.spec = spec->get(), .hash = (*spec)->Hash(), .launcher = &launcher});
+    if (!spec.ok()) continue;
+    entries.push_back({.name = launcher.name, .spec = spec->get(), .hash = (*spec)->Hash(), .launcher = &launcher});
   }
   return entries;
 }
@@ -101,7 +109,7 @@ class CpuDevice final : public Device {
       : processors_(cpu::AllowedProcessors()),
         shared_(std::make_shared<Shared>(options.threads > 0 ? options.threads : cpu::UsableThreads(),
                                          std::max(1, options.lanes))) {
-    info_.id = "cpu0";
+    info_.id = "cpu" + std::to_string(options.index);
     info_.backend = "cpu";
     info_.name = cpu::ModelName();
     info_.instruction_set = cpu::InstructionSet();
@@ -118,12 +126,12 @@ class CpuDevice final : public Device {
     const std::string& name = call.spec->name();
     const Entry* entry = FindEntry(shared_->entries, name);
     if (entry == nullptr) {
-      return absl::FailedPreconditionError(ToAbsl("cpu0 has no kernel \"" + name + "\""));
+      return absl::FailedPreconditionError(ToAbsl(info_.id + " has no kernel \"" + name + "\""));
     }
     // The catalogue's own spec is the usual case, and needs no hashing.
     if (call.spec != entry->spec && call.spec->Hash() != entry->hash) {
-      return absl::FailedPreconditionError(ToAbsl("cpu0 has another spec of kernel \"" + name + "\": " + entry->hash +
-                                                  " instead of " + call.spec->Hash()));
+      return absl::FailedPreconditionError(ToAbsl(info_.id + " has another spec of kernel \"" + name +
+                                                  "\": " + entry->hash + " instead of " + call.spec->Hash()));
     }
     if (call.precision != HOTPLATE_PRECISION_DEFAULT) {
       return absl::FailedPreconditionError(ToAbsl(name + ": the CPU computes in full precision only; " +

@@ -1,4 +1,4 @@
-// The CPU back-end's table of kernels: one row to each.
+// The CPU back-end's table of kernels, and what runs expressions: one row to each.
 #pragma once
 
 #include <span>
