@@ -25,6 +25,7 @@ Command PartitionsCommand();
 Command KernelsCommand();
 Command DescribeCommand();
 Command RunCommand();
+Command EvalCommand();
 Command SubmitCommand();
 Command ExecCommand();
 Command PythonCommand();

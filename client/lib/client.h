@@ -147,6 +147,8 @@ struct JobOptions {
   // Instead of the kernel, whose name is then "function". Its outputs "value", "a0", "a1", …, and "r0", … are the
   // daemon's to name.
   std::optional<v1::FunctionCall> function = {};
+  // Instead of the kernel, whose name is then "expression": see Eval.
+  std::string expression = {};
   std::string label = {};  // to find the job by: ListJobsRequest.label; at most 64 bytes
   std::optional<nanoseconds> time_limit = {};
   // For the whole call: transfers, queue, job. When it expires, the job is cancelled and the call returns
@@ -297,6 +299,12 @@ class Client {
   // Uploads, runs and downloads, on the client's one open stream, which all threads share.
   absl::StatusOr<JobResult> Run(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                 const JobOptions& options = {}, const Cancellation* cancellation = nullptr);
+  // Runs an expression: NumPy's operators and functions over arrays and numbers, by name ("2*x + exp(y)"; the page
+  // expressions.md has all of it). `inputs` are the arrays that the text names, options.params its numbers: bool,
+  // integer or float. INVALID_ARGUMENT shows the place in the text.
+  //   auto result = client->Eval("a*x + 1", {{"x", View(x, {1000})}}, {.params = {{"a", 2.0}}});
+  absl::StatusOr<JobResult> Eval(const std::string& text, const std::map<std::string, Input>& inputs,
+                                 const JobOptions& options = {}, const Cancellation* cancellation = nullptr);
   // The same without waiting. The inputs' memory must live until the future is ready.
   std::future<absl::StatusOr<JobResult>> RunAsync(const std::string& kernel, std::map<std::string, Input> inputs,
                                                   JobOptions options = {});

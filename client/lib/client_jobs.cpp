@@ -65,6 +65,13 @@ absl::StatusOr<JobResult> Client::Run(const std::string& kernel, const std::map<
   return run.Complete(impl_->stream().Run(*std::move(spec), options, run.deadline(), run.stop()));
 }
 
+absl::StatusOr<JobResult> Client::Eval(const std::string& text, const std::map<std::string, Input>& inputs,
+                                       const JobOptions& options, const Cancellation* cancellation) {
+  JobOptions expression = options;
+  expression.expression = text;
+  return Run("expression", inputs, expression, cancellation);
+}
+
 void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> inputs, JobOptions options,
                       std::function<void(absl::StatusOr<JobResult>)> done, const Cancellation* cancellation) {
   // Everything captured below ends before the Impl does.

@@ -109,6 +109,7 @@ struct JobRequest {
   std::string kernel;  // or, with work, the name that it goes by
   // No kernel, but this (run/outside_work.h). It has no parameters, and its outputs are its own to name.
   std::shared_ptr<OutsideWork> work = {};
+  std::string expression = {};  // the text of one; `kernel` is then "expression", and `params` are the text's numbers
   std::map<std::string, ParamValue> params;
   std::vector<JobInput> inputs;
   std::vector<JobOutput> outputs;
@@ -182,6 +183,7 @@ struct JobReceipt {
   int precision = HOTPLATE_PRECISION_DEFAULT;
   bool deterministic = false;         // was asked for
   std::optional<std::uint64_t> seed;  // of a kernel that has a parameter of this name
+  std::string warning;                // of the kernel, to who asked for the job; or empty
   std::optional<ProcessUse> process;  // of work in processes of its own
 };
 

@@ -49,6 +49,7 @@ class ServiceContext {
  public:
   // For programs of users. No supervisor: they are refused.
   struct ProgramSettings {
+    bool expressions = true;  // whether expressions are run
     Supervisor* supervisor = nullptr;
     NamedEnvironments* environments = nullptr;  // with `supervisor`
     JitCaches jit_caches;

@@ -92,7 +92,9 @@ std::string Sha256(const std::vector<std::string>& texts) {
 
 absl::Status RunsPrograms(const ServiceContext::ProgramSettings& settings) {
   if (settings.supervisor == nullptr) {
-    return absl::PermissionDeniedError("this daemon runs no code of yours: it was started with --user-code none");
+    return absl::PermissionDeniedError(
+        absl::StrCat("this daemon runs no code of yours: it was started with --user-code ",
+                     settings.expressions ? "expressions" : "none"));
   }
   if (!settings.supervisor->alive()) {
     return absl::UnavailableError(
@@ -117,8 +119,12 @@ absl::StatusOr<core::JobRequest> JobAsRequest(const ServiceContext& context, con
                                               const v1::JobSpec& spec, wire::SignatureInputs signature_inputs) {
   absl::StatusOr<core::JobRequest> request =
       wire::FromProto(spec, context.bounds(), signature_inputs, context.arrays());
-  if (!request.ok() || !spec.has_function()) return request;
+  if (!request.ok()) return request;
   const ServiceContext::ProgramSettings& settings = context.programs();
+  if (!spec.expression().empty() && !settings.expressions) {
+    return absl::PermissionDeniedError("this daemon runs no expressions: it was started with --user-code none");
+  }
+  if (!spec.has_function()) return request;
   if (absl::Status status = CheckScope(who.token, who.scope, core::Scope::kCode); !status.ok()) return status;
   if (absl::Status status = RunsFunctions(settings); !status.ok()) return status;
   if (request->inputs.empty())

@@ -204,6 +204,7 @@ void ReadScalars(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
   } else {
     complaints.Add("precision", "precision has the unknown number " + std::to_string(spec.precision()));
   }
+  request.expression = spec.expression();
   request.deterministic = spec.deterministic();
   request.priority = spec.priority();
   if (!v1::DisconnectPolicy_IsValid(spec.disconnect_policy())) {

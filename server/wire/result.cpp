@@ -97,6 +97,7 @@ void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::
   out.set_precision(PrecisionName(receipt.precision));
   out.set_deterministic(receipt.deterministic);
   if (receipt.seed) out.set_seed(*receipt.seed);
+  out.set_warning(receipt.warning);
   if (receipt.process) {
     v1::ProcessUse& process = *out.mutable_process();
     if (receipt.process->exit_code) process.set_exit_code(*receipt.process->exit_code);

@@ -12,7 +12,7 @@ import harness
 # a test of its own.
 ROWS = {
     "down": ["aa"], "status": [], "use": ["local"], "logs": [], "sites": ["hpc2n"], "partitions": [], "kernels": [],
-    "describe": ["selu"], "run": ["vector_add", "x.npy", "x.npy"], "submit": ["vector_add", "x.npy", "x.npy"], "jobs": [],
+    "describe": ["selu"], "run": ["vector_add", "x.npy", "x.npy"], "eval": ["2*x", "x=x.npy"], "submit": ["vector_add", "x.npy", "x.npy"], "jobs": [],
     "workers": [], "env": [], "exec": ["echo", "said"], "python": ["-c", "print(1)"],
     "show": ["1"], "watch": ["1"], "wait": ["1"], "cancel": ["1"], "result": ["1"], "put": ["x.npy"], "get": ["A"],
     "arrays": [], "free": ["A"], "devices": [], "top": [], "metrics": [], "completion": ["bash"], "version": [], "help": ["run", "selu"],

@@ -7,6 +7,7 @@
 #include "client/cli/jobs/job_call.h"
 #include "client/cli/jobs/job_selection.h"
 #include "client/cli/jobs/progress.h"
+#include "kernels/expression/names.h"
 
 namespace hotplate::cli {
 namespace {
@@ -26,6 +27,17 @@ absl::Status FetchKept(client::Client& client, JobOutputs& files, const client::
     if (!array.ok()) return array.status();
   }
   return absl::OkStatus();
+}
+
+// A job of an expression by its text, which is a parameter.
+v1::KernelSpec SpecOfExpression(const v1::Job& job) {
+  v1::KernelSpec spec;
+  spec.set_name(job.kernel());
+  const auto text = job.params().find(expression::kKernelName);
+  const auto names = expression::NamesIn(text == job.params().end() ? "" : text->second.string_value());
+  if (const auto* found = std::get_if<expression::Names>(&names))
+    for (const std::string& name : found->outputs) spec.add_outputs()->set_name(name);
+  return spec;
 }
 
 // Names the places after the result's own outputs. Those that the daemon wrote are not to be had.
@@ -53,7 +65,9 @@ absl::Status Result(const Invocation& call) {
   if (job->kernel() == "exec" || job->kernel() == "python")
     return WithNextStep(absl::InvalidArgumentError("job " + id + " is a program: what it gives is what it prints"),
                         "hotplate logs " + id);
-  auto kernel = client->Describe(job->kernel());
+  const bool is_expression = job->kernel() == expression::kKernelName;
+  const auto kernel =
+      is_expression ? absl::StatusOr<v1::KernelSpec>(SpecOfExpression(*job)) : client->Describe(job->kernel());
   if (!kernel.ok()) return kernel.status();
   interrupt.Begin();
 

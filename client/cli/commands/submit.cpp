@@ -10,6 +10,15 @@
 namespace hotplate::cli {
 namespace {
 
+// "submit eval TEXT …" queues an expression, unless a kernel has that name one day.
+absl::StatusOr<PreparedJob> Prepare(const Invocation& call) {
+  const std::size_t first = FirstWord(AllOptions(call.command), call.words);
+  if (first == call.words.size() || call.words[first] != "eval") return PrepareJob(call, JobOptionsOfSubmit());
+  std::vector<std::string> words = call.words;
+  words.erase(words.begin() + static_cast<std::ptrdiff_t>(first));
+  return PrepareExpression(call, JobOptionsOfSubmit(), words);
+}
+
 absl::Status Submit(const Invocation& call) {
   if (call.program != nullptr) {
     const auto program = ProgramFor(call, *call.program);
@@ -17,7 +26,7 @@ absl::Status Submit(const Invocation& call) {
   }
   client::Cancellation cancellation;
   InterruptWatch interrupt([&] { cancellation.Cancel(); });
-  auto job = PrepareJob(call, JobOptionsOfSubmit());
+  auto job = Prepare(call);
   if (!job.ok()) return job.status();
   interrupt.Begin();
   for (const OutputArgument& output : job->plan.outputs)
@@ -36,7 +45,7 @@ absl::Status Submit(const Invocation& call) {
     if (interrupt.interrupted()) return Interrupted(std::string(id.status().message()));
     if (absl::IsInvalidArgument(id.status()))
       return WithNextStep(NamingFiles(id.status(), job->plan.inputs),
-                          "nothing was queued · hotplate describe " + job->plan.kernel.name());
+                          "nothing was queued · " + WhereDescribed(job->plan.kernel));
     return Settled(id.status());
   }
   // A request id may have led to a job of before.
@@ -56,18 +65,19 @@ absl::Status Submit(const Invocation& call) {
 }  // namespace
 
 Command SubmitCommand() {
-  return {.name = "submit",
-          .group = Group::kJobs,
-          .summary = "queue a job and return at once with its id",
-          .details =
-              "Takes inputs and parameters as run does. The daemon keeps the result: hotplate result JOB -o FILE.\n"
-              "submit python SCRIPT and submit exec PROGRAM queue programs of yours: hotplate logs JOB shows what they "
-              "print.",
-          .example = "hotplate submit integrate2d --n 20480 --json | jq -r .jobId",
-          .positionals = JobPositionals(),
-          .options = JobOptionsOfSubmit(),
-          .takes_kernel_parameters = true,
-          .run = Submit};
+  return {
+      .name = "submit",
+      .group = Group::kJobs,
+      .summary = "queue a job and return at once with its id",
+      .details =
+          "Takes inputs and parameters as run does. The daemon keeps the result: hotplate result JOB -o FILE.\n"
+          "submit eval EXPRESSION queues an expression, with what eval takes. submit python SCRIPT and submit exec\n"
+          "PROGRAM queue programs of yours: hotplate logs JOB shows what they print.",
+      .example = "hotplate submit integrate2d --n 20480 --json | jq -r .jobId",
+      .positionals = JobPositionals(),
+      .options = JobOptionsOfSubmit(),
+      .takes_kernel_parameters = true,
+      .run = Submit};
 }
 
 }  // namespace hotplate::cli

@@ -8,6 +8,8 @@
 #include "client/cli/ending.h"
 #include "client/cli/jobs/scalar_input.h"
 #include "client/cli/jobs/standard_streams.h"
+#include "kernels/array/quoted.h"
+#include "kernels/expression/names.h"
 
 namespace hotplate::cli {
 namespace {
@@ -226,6 +228,13 @@ std::vector<OptionSpec> JobOptionsOfRun() {
 
 std::vector<OptionSpec> JobOptionsOfSubmit() { return SharedJobOptions(); }
 
+std::vector<OptionSpec> JobOptionsOfEval() {
+  std::vector<OptionSpec> options = JobOptionsOfRun();
+  std::erase_if(options,
+                [](const OptionSpec& one) { return one.names == "--precision" || one.names == "--deterministic"; });
+  return options;
+}
+
 std::vector<OptionSpec> ParameterOptions(const v1::KernelSpec& kernel) {
   std::vector<OptionSpec> options;
   for (const v1::ParamSpec& param : kernel.params()) {
@@ -408,6 +417,45 @@ absl::StatusOr<JobPlan> PlanJob(const v1::KernelSpec& kernel, const std::vector<
   std::vector<std::string> inputs = arguments->words();
   if (!inputs.empty()) inputs.erase(inputs.begin());  // the kernel
   return Planner(kernel, *arguments).Plan(inputs);
+}
+
+absl::StatusOr<JobPlan> PlanExpression(const std::vector<OptionSpec>& options, const std::vector<std::string>& words) {
+  const auto arguments = ParseArguments(options, words);
+  if (!arguments.ok()) return arguments.status();
+  if (arguments->words().empty()) return UsageError("EXPRESSION is missing: hotplate eval '2*x + 1' x=x.npy");
+  const std::string& text = arguments->words().front();
+  const auto names = expression::NamesIn(text);
+  if (const auto* error = std::get_if<expression::Error>(&names))
+    return absl::InvalidArgumentError("expression: " + error->message + "\n" + expression::WithCaret(*error, text));
+  const auto& [taken, given] = std::get<expression::Names>(names);
+
+  v1::KernelSpec kernel;
+  kernel.set_name(expression::kKernelName);
+  for (const std::string& name : given) kernel.add_outputs()->set_name(name);
+  std::vector<std::string> inputs(arguments->words().begin() + 1, arguments->words().end());
+  for (const std::string& word : inputs) {
+    const std::string name = NameBeforeEquals(word);
+    if (name.empty())
+      return UsageError("\"" + word + "\" is no NAME=INPUT; the names in the expression: " +
+                        (taken.empty() ? "none" : Join(taken, ", ")));
+    if (std::find(taken.begin(), taken.end(), name) == taken.end())
+      return absl::InvalidArgumentError("expression: it has no name " + Quoted(name) + ", which is given as " + word +
+                                        "; the names in it: " + (taken.empty() ? "none" : Join(taken, ", ")));
+    const auto same = [&name](const v1::ArgumentSpec& input) { return input.name() == name; };
+    if (std::none_of(kernel.inputs().begin(), kernel.inputs().end(), same)) kernel.add_inputs()->set_name(name);
+  }
+  auto plan = Planner(kernel, *arguments).Plan(inputs);
+  if (!plan.ok()) return plan;
+  plan->options.expression = text;
+  for (const InputArgument& input : plan->inputs) {
+    if (input.kind != InputArgument::Kind::kScalar) continue;
+    if (const auto integer = ParseInteger(input.text))
+      plan->options.params[input.name] = *integer;
+    else
+      plan->options.params[input.name] = *ParseNumber(input.text);
+  }
+  std::erase_if(plan->inputs, [](const InputArgument& one) { return one.kind == InputArgument::Kind::kScalar; });
+  return plan;
 }
 
 }  // namespace hotplate::cli

@@ -49,6 +49,7 @@ struct JobPlan {
 const std::vector<PositionalSpec>& JobPositionals();
 std::vector<OptionSpec> JobOptionsOfRun();
 std::vector<OptionSpec> JobOptionsOfSubmit();
+std::vector<OptionSpec> JobOptionsOfEval();  // those of run that mean something for an expression
 
 // One option for each parameter: dashes or underscores; a bool is a flag that --no-NAME takes back.
 std::vector<OptionSpec> ParameterOptions(const v1::KernelSpec& kernel);
@@ -61,6 +62,10 @@ absl::StatusOr<std::string> KernelWord(const std::vector<OptionSpec>& options, c
 // INVALID_ARGUMENT names every parameter, input and output that is wrong.
 absl::StatusOr<JobPlan> PlanJob(const v1::KernelSpec& kernel, const std::vector<OptionSpec>& options,
                                 const std::vector<std::string>& words);
+
+// The same for an expression: the text, then NAME=INPUT for each name in it. Numbers become parameters. The plan's
+// kernel describes the text: its inputs and outputs by name.
+absl::StatusOr<JobPlan> PlanExpression(const std::vector<OptionSpec>& options, const std::vector<std::string>& words);
 
 // The places of -o, in the order given; adds a sentence to `violations` for each invalid one. The output of a place
 // without a name is known at once only if the kernel has a single output.

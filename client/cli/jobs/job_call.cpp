@@ -9,6 +9,7 @@
 #include "client/cli/jobs/scalar_input.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
+#include "kernels/expression/names.h"
 
 namespace hotplate::cli {
 namespace {
@@ -54,7 +55,7 @@ absl::Status NameOutputsOf(PreparedJob& job) {
   if (!check.ok()) return NamingFiles(Settled(check.status()), plan.inputs);
   if (const absl::Status named = NameOutputs(FilledOutputs(check->outputs()), plan.outputs); !named.ok())
     return WithNextStep(Worded(named, plan.kernel.name() + ": " + std::string(named.message())),
-                        "nothing was run · hotplate describe " + plan.kernel.name());
+                        "nothing was run · " + WhereDescribed(plan.kernel));
   AskForOutputs(plan);
   return absl::OkStatus();
 }
@@ -78,6 +79,29 @@ absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector
   PreparedJob job{*client, *std::move(plan), *std::move(inputs)};
   if (const absl::Status named = NameOutputsOf(job); !named.ok()) return named;
   return job;
+}
+
+absl::StatusOr<PreparedJob> PrepareExpression(const Invocation& call, const std::vector<OptionSpec>& job_options,
+                                              const std::vector<std::string>& words) {
+  std::vector<OptionSpec> options = job_options;
+  options.insert(options.end(), CommonOptions().begin(), CommonOptions().end());
+  auto plan = PlanExpression(options, words);
+  if (!plan.ok()) return plan.status();
+  if (LackNames(plan->outputs)) {
+    std::vector<std::string> names;
+    for (const v1::ArgumentSpec& output : plan->kernel.outputs()) names.push_back(output.name());
+    if (const absl::Status named = NameOutputs(names, plan->outputs); !named.ok()) return named;
+    AskForOutputs(*plan);
+  }
+  auto client = call.Connect();
+  auto inputs = JobInputs::Open(plan->inputs);
+  if (!inputs.ok()) return inputs.status();
+  if (!client.ok()) return client.status();
+  return PreparedJob{*client, *std::move(plan), *std::move(inputs)};
+}
+
+std::string WhereDescribed(const v1::KernelSpec& kernel) {
+  return kernel.name() == expression::kKernelName ? "hotplate help expressions" : "hotplate describe " + kernel.name();
 }
 
 absl::Status CheckAnswer(const Invocation& call, const JobOutputs& files) {

@@ -17,6 +17,14 @@ struct PreparedJob {
 // daemon's spec of the kernel takes precedence over the built-in one.
 absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector<OptionSpec>& options);
 
+// The same for an expression: its text, and NAME=INPUT words for the names in it, of which numbers are no arrays.
+// `words`: from the text on, with the options.
+absl::StatusOr<PreparedJob> PrepareExpression(const Invocation& call, const std::vector<OptionSpec>& options,
+                                              const std::vector<std::string>& words);
+
+// "hotplate describe matmul"
+std::string WhereDescribed(const v1::KernelSpec& kernel);
+
 // A usage error where an output and the JSON would both go to standard output.
 absl::Status CheckAnswer(const Invocation& call, const JobOutputs& files);
 

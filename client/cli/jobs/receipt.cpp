@@ -145,7 +145,8 @@ std::string ReceiptText(const v1::Receipt& receipt, v1::JobState state,
   AddOther(table, receipt, client);
   table.Row({"total", Ns(receipt.total_ns()),
              "on the daemon" + (client ? ", " + DurationText(client->total) + " seen from here" : std::string())});
-  return Printable(where) + "\n" + table.Text() + "  " + Conditions(receipt) + "\n";
+  const std::string warning = receipt.warning().empty() ? "" : "  warning: " + Printable(receipt.warning()) + "\n";
+  return Printable(where) + "\n" + table.Text() + "  " + Conditions(receipt) + "\n" + warning;
 }
 
 }  // namespace hotplate::cli

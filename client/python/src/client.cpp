@@ -381,6 +381,7 @@ void BindClient(py::module_& module) {
 
   py::class_<Result>(module, "Result", "The result of a job.")
       .def_property_readonly("job_id", &Result::job_id)
+      .def_property_readonly("warning", &Result::warning)
       .def("outputs", &Result::Outputs)
       .def("take", &Result::Take, py::arg("output"))
       .def("receipt", &Result::Receipt)

@@ -33,6 +33,7 @@ class Result {
   pybind11::object Take(const std::string& output);
   pybind11::list Outputs() const;
   pybind11::dict Receipt() const;
+  const std::string& warning() const { return result_->receipt.warning(); }
   // The client's own part: seconds and bytes.
   pybind11::dict Timings() const;
 

@@ -5,6 +5,7 @@
 #include "client/python/src/arrays.h"
 #include "client/python/src/async_call.h"
 #include "client/python/src/client.h"
+#include "client/python/src/expressions.h"
 #include "client/python/src/options.h"
 
 PYBIND11_MODULE(_core, module) {
@@ -15,6 +16,7 @@ PYBIND11_MODULE(_core, module) {
   module.attr("__version__") = HOTPLATE_VERSION;
   hotplate::python::BindArrays(module);
   hotplate::python::BindOptions(module);
+  hotplate::python::BindExpressions(module);
   hotplate::python::BindAsyncCall(module);
   hotplate::python::BindClient(module);
 }

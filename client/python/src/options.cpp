@@ -90,6 +90,7 @@ client::JobOptions ToJobOptions(const Options& options, HeldBuffers& held,
     call.set_alone(alone);
     call.set_cpus(cpus);
   }
+  job.expression = options.expression;
   job.label = options.label;
   job.device = options.device;
   job.precision = ToPrecision(options.precision);
@@ -129,6 +130,7 @@ void BindOptions(py::module_& module) {
       .def_readwrite("request_id", &Options::request_id)
       .def_readwrite("label", &Options::label)
       .def_readwrite("function", &Options::function)
+      .def_readwrite("expression", &Options::expression)
       .def_readwrite("priority", &Options::priority)
       .def_readwrite("time_limit", &Options::time_limit)
       .def_readwrite("deadline", &Options::deadline)

@@ -26,6 +26,7 @@ struct Options {
   std::string device, precision, request_id, label;
   // (function, environment, keep, alone, cpus), of a call of a function; else None.
   pybind11::object function = pybind11::none();
+  std::string expression;  // the text of one; `params` are then its numbers
   int priority = 0;
   std::optional<double> time_limit, deadline;
   bool deterministic = false, leave_result = false, detach = false;

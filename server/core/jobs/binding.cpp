@@ -34,8 +34,9 @@ Binder::Binder(Catalogues catalogues, ArrayStore& arrays, const std::vector<std:
 
 absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request, Data data,
                                       const std::vector<std::string>& lost) const {
-  absl::StatusOr<SharedSpec> spec =
-      request.work != nullptr ? request.work->spec() : catalogues_.For(who)->Find(request.kernel);
+  // An expression's spec depends on its inputs.
+  const bool is_expression = request.work == nullptr && request.kernel == expression::kKernel;
+  absl::StatusOr<SharedSpec> spec = is_expression ? SharedSpec() : KnownSpec(who, request);
   if (!spec.ok()) return spec.status();
 
   std::vector<FieldViolation> violations;
@@ -51,7 +52,14 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
       violations.push_back({"inputs." + input.name, absl::StrCat("input \"", input.name, "\" is given twice")});
     }
   }
-  absl::StatusOr<BoundCall> call = (*spec)->Bind(request.params, signatures, request.precision, request.deterministic);
+  std::map<std::string, ParamValue> params = request.params;
+  if (is_expression) {
+    if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
+    spec = ExpressionSpec(request, signatures);
+    if (!spec.ok()) return spec.status();
+    params.emplace(expression::kTextParam, request.expression);
+  }
+  absl::StatusOr<BoundCall> call = (*spec)->Bind(params, signatures, request.precision, request.deterministic);
   if (!call.ok()) {
     if (violations.empty()) return call.status();
     for (FieldViolation& one : Violations(call.status())) violations.push_back(std::move(one));
@@ -77,6 +85,22 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
   if (absl::Status status = CheckWorkers(request, job); !status.ok()) return status;
   job.spec = *std::move(spec);
   return job;
+}
+
+absl::StatusOr<SharedSpec> Binder::KnownSpec(const Principal& who, const JobRequest& request) const {
+  if (request.work != nullptr) return request.work->spec();
+  if (!request.expression.empty()) {
+    return InvalidField("expression", absl::StrCat("kernel is \"", request.kernel,
+                                                   "\" and there is an expression; the kernel of one is \"",
+                                                   expression::kKernel, "\""));
+  }
+  return catalogues_.For(who)->Find(request.kernel);
+}
+
+absl::StatusOr<SharedSpec> Binder::ExpressionSpec(const JobRequest& request,
+                                                  const std::map<std::string, Signature>& signatures) const {
+  if (request.expression.empty()) return InvalidField("expression", "expression: there is no text");
+  return expressions_.For(request.expression, signatures, request.params);
 }
 
 absl::Status Binder::PlaceWork(const Principal& who, JobRequest& request, BoundJob& job) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -10,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "kernels/base/status.h"
+#include "kernels/catalogue/expression/expression_spec.h"
 #include "server/core/arrays/arrays.h"
 #include "server/core/jobs/catalogues.h"
 #include "server/core/schedule/room.h"
@@ -70,6 +72,10 @@ class Binder {
                              std::vector<FieldViolation>& violations) const;
   absl::Status BindOutputs(const Principal& who, const JobRequest& request, BoundJob& job,
                            std::vector<FieldViolation>& violations) const;
+  // Of a kernel of the catalogue or of work, whatever its inputs.
+  absl::StatusOr<SharedSpec> KnownSpec(const Principal& who, const JobRequest& request) const;
+  absl::StatusOr<SharedSpec> ExpressionSpec(const JobRequest& request,
+                                            const std::map<std::string, Signature>& signatures) const;
   static absl::Status PlaceWork(const Principal& who, JobRequest& request, BoundJob& job);
   absl::Status PlanDevices(const JobRequest& request, Data data, const std::vector<std::string>& lost,
                            BoundJob& job) const;
@@ -82,6 +88,7 @@ class Binder {
   ArrayStore& arrays_;
   const std::vector<std::unique_ptr<Device>>& devices_;
   const std::uint32_t workers_;
+  mutable expression::ExpressionSpecs expressions_;  // thread-safe
 };
 
 }  // namespace hotplate::core

@@ -42,6 +42,7 @@ JobReceipt MakeReceipt(const Job& job, const DeviceNeed& need, const DeviceInfo&
   receipt.precision = call.precision;
   receipt.deterministic = call.deterministic;
   receipt.seed = SeedOf(call);
+  if (result.report.outcome.ok()) receipt.warning = result.report.outcome.message();
   receipt.process = result.process;
   return receipt;
 }

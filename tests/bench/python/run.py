@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """The Python package beside the C++ client, `import numpy`, and what else hands arrays to another process: Dask distributed,
 Ray, Arrow Flight. The user's own functions, scripts and programs beside what else runs them: a process pool, Ray, Dask, Parsl,
-executorlib, HyperQueue. Everything on this machine, rounds in turns; one table, and the same as JSON.
+executorlib, HyperQueue. Expressions beside numexpr, Numba and a loop in C. Everything on this machine, rounds in turns; one table, and the same as JSON.
 
 usage: PYTHON tests/bench/python/run.py [--bin FOLDER] [--size MB] [--only SECTION] [--quick] [--save]
   PYTHON  one that can import hotplate (pip install ./client/python, or PYTHONPATH=build/release/python) and has the peers that
-          are to be compared with: pip install "dask[distributed]" ray pyarrow parsl executorlib hyperqueue grpcio-tools numba jax
+          are to be compared with: pip install "dask[distributed]" ray pyarrow parsl executorlib hyperqueue grpcio-tools numba jax numexpr
   --bin   where hotplated and bench_call_peer are (default: build/release/bin)
   --size  of what goes up and down, in MB (default 256)
-  --only  cpp, import, functions, programs, dask, ray or flight; repeatable
+  --only  cpp, import, expressions, functions, programs, dask, ray or flight; repeatable
   --quick three rounds of each row: does it work?
   --save  keep the JSON in tests/bench/results
 
@@ -34,12 +34,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 import peers as others  # noqa: E402
+from expressions import beside_expressions  # noqa: E402
 from functions import beside_functions  # noqa: E402
 from ours import WINDOW, Ours, median_us, seconds_of  # noqa: E402
 from programs import beside_programs  # noqa: E402
 from side import Side  # noqa: E402
 
-SECTIONS = ("cpp", "import", "functions", "programs", "dask", "ray", "flight")
+SECTIONS = ("cpp", "import", "expressions", "functions", "programs", "dask", "ray", "flight")
 
 
 class Rows(list):
@@ -200,6 +201,8 @@ def main():
             ours.in_flight(1000)
             return ours
 
+        if "expressions" in sections:
+            beside_expressions(rows, daemon("expressions").gpu, folder)
         if "functions" in sections:  # one worker, as the peers have
             beside_functions(rows, daemon("functions", "--workers", "1"))
         if "programs" in sections:
