@@ -45,7 +45,7 @@ mkdir -p "$tree/bin" "$libexec/programs" "$libexec/bin" "$libexec/lib" "$libexec
 [ ! -d "$added/tree" ] || cp -a "$added/tree/." "$tree/"
 
 # The programs, each started by the launcher of its name; the plug-ins only where nvcc was.
-programs=("$build/bin/hotplated")
+programs=("$build/bin/hotplated" "$build/bin/hotplate-nvrtc")
 [ ! -d "$added/programs" ] || programs+=("$added"/programs/*)
 install -m 755 "$build/bin/hotplate" "$tree/bin/hotplate"
 install -m 755 deploy/bundle/launch "$tree/bin/hotplated"

@@ -12,6 +12,8 @@ install(TARGETS hotplated hotplate-keeper RUNTIME DESTINATION ${CMAKE_INSTALL_BI
 if(TARGET hotplate_cuda_plugin)
   install(TARGETS hotplate_cuda_plugin LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
+# Started by the daemon, from beside it.
+install(TARGETS hotplate-nvrtc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET hotplate_cuda12_plugin)
   install(PROGRAMS ${HOTPLATE_CUDA_PLUGIN_FOLDER}/libhotplate_cuda12.so DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

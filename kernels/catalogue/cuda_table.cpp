@@ -4,6 +4,8 @@
 #include "kernels/catalogue/cholesky/cholesky_cuda.h"
 #include "kernels/catalogue/eigh/eigh.h"
 #include "kernels/catalogue/eigh/eigh_cuda.h"
+#include "kernels/catalogue/expression/expression.h"
+#include "kernels/catalogue/expression/expression_cuda.h"
 #include "kernels/catalogue/fft/fft.h"
 #include "kernels/catalogue/fft/fft_cuda.h"
 #include "kernels/catalogue/full/full.h"
@@ -47,6 +49,8 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"cholesky", cholesky::RunCuda, cholesky::ScratchCuda, &kCusolver, cholesky::LaneScratchCuda,
        cholesky::FinishCuda},
       {"eigh", eigh::RunCuda, eigh::ScratchCuda, &kCusolver, eigh::LaneScratchCuda, eigh::FinishCuda},
+      {"expression", expression::RunCuda, expression::ScratchCuda, nullptr, expression::LaneScratchCuda,
+       expression::FinishCuda, expression::kCompiler},
       {"fft", fft::RunCuda, fft::ScratchCuda, &kCufft, fft::LaneScratchCuda},
       {"full", full::RunCuda},
       {"groupby_sum", groupby_sum::RunCuda, groupby_sum::ScratchCuda},

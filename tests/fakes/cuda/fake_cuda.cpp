@@ -91,6 +91,15 @@ FAKE_API int cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, std::size_
 FAKE_API int cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, std::size_t bytes, CUstream_st* stream) {
   return TheFakeDriver().Copy("cuMemcpyDtoHAsync", to, reinterpret_cast<const void*>(from), bytes, false, stream);
 }
+FAKE_API int cuModuleLoadData(CUmod_st** module, const void* code) { return TheFakeDriver().LoadModule(module, code); }
+FAKE_API int cuModuleUnload(CUmod_st* module) { return TheFakeDriver().UnloadModule(module); }
+FAKE_API int cuModuleGetFunction(CUfunc_st** function, CUmod_st* module, const char* name) {
+  return TheFakeDriver().FunctionOf(function, module, name);
+}
+FAKE_API int cuLaunchKernel(CUfunc_st* function, unsigned blocks, unsigned, unsigned, unsigned threads, unsigned,
+                            unsigned, unsigned, CUstream_st* stream, void** parameters, void**) {
+  return TheFakeDriver().LaunchFunction(function, blocks, threads, stream, parameters);
+}
 FAKE_API int cuStreamCreate(CUstream_st** stream, unsigned) { return TheFakeDriver().MakeStream(stream); }
 FAKE_API int cuStreamDestroy_v2(CUstream_st* stream) { return TheFakeDriver().DestroyStream(stream); }
 FAKE_API int cuStreamQuery(CUstream_st* stream) { return TheFakeDriver().QueryStream(stream); }

@@ -42,7 +42,7 @@ struct FakeScript {
 };
 
 struct FakeCounts {
-  int contexts = 0, streams = 0, events = 0, pools = 0, allocations = 0, pinned = 0;
+  int contexts = 0, streams = 0, events = 0, pools = 0, allocations = 0, pinned = 0, modules = 0;
   auto operator<=>(const FakeCounts&) const = default;
 };
 

@@ -110,6 +110,12 @@ class FakeDriver : public FakeCuda {
   int Unpin(void* memory);
   int Copy(const char* name, void* to, const void* from, std::uint64_t bytes, bool up, CUstream_st* stream);
 
+  // Code that is loaded (fake_modules.cpp).
+  int LoadModule(CUmod_st** module, const void* code);
+  int UnloadModule(CUmod_st* module);
+  int FunctionOf(CUfunc_st** function, CUmod_st* module, const char* name);
+  int LaunchFunction(CUfunc_st* function, unsigned blocks, unsigned threads, CUstream_st* stream, void** parameters);
+
   // Streams, each a thread, and events (fake_streams.cpp).
   int MakeStream(CUstream_st** stream);
   int DestroyStream(CUstream_st* stream);
@@ -164,6 +170,8 @@ class FakeDriver : public FakeCuda {
   std::map<CUmemPoolHandle_st*, std::unique_ptr<CUmemPoolHandle_st>> pools_;
   std::map<void*, Block> blocks_;
   std::map<void*, std::uint64_t> pinned_;
+  int modules_ = 0;
+  std::vector<std::shared_ptr<CUfunc_st>> functions_;
 };
 
 // Lives as long as the process: streams of an unloaded plug-in may still use it.

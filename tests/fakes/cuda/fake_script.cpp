@@ -74,6 +74,7 @@ FakeCounts FakeDriver::Counts() {
     if (!block.freed) counts.allocations += contexts_[block.pool->device].broken == 0;
   }
   counts.pinned = static_cast<int>(pinned_.size());
+  counts.modules = modules_;
   return counts;
 }
 

@@ -5,7 +5,9 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "kernels/call/call.h"
@@ -16,6 +18,14 @@
 namespace hotplate {
 
 struct LaneLibraries;  // kernel_side.h
+class DeviceCode;      // device_code.h, as the next one
+class LoadedCode;
+
+// What it took to have compiled code, for reports.
+struct CodeTimes {
+  std::uint64_t compile_ns = UINT64_MAX;  // to compile or find it, and to load it; UINT64_MAX: it was loaded
+  int cache_hit = -1;                     // 1: it was loaded, or had been compiled before; -1: there is no such code
+};
 
 class CudaContext {
  public:
@@ -29,6 +39,8 @@ class CudaContext {
     volatile std::uint64_t* host_words = nullptr;
     // One of the lane's own pinned copy buffers. The kernel may use it in stream order.
     std::span<std::byte> pinned = {};
+    DeviceCode* code = nullptr;      // null: no code is compiled here
+    const char* compiler = nullptr;  // the launcher's
   };
 
   CudaContext(const CudaTraits& traits, const Handles& handles, hotplate_control& control)
@@ -50,6 +62,13 @@ class CudaContext {
 
   // To be returned after each launch: the one place that reads and clears a launch's error.
   Outcome LaunchStatus() const;
+
+  // Compiles the text by the launcher's compiler, or finds it compiled, and keeps it loaded for as long as
+  // this context. May wait long: to be called by lane_scratch_bytes, whose time is not the kernel's.
+  Outcome LoadCode(const std::string& source);
+  // Enqueues a function of that code. `blocks` must not be 0. `parameters`: their addresses.
+  Outcome LaunchLoaded(const char* function, std::uint64_t blocks, unsigned threads, std::span<void*> parameters);
+  const CodeTimes& code_times() const { return code_times_; }
 
   // Waits for everything enqueued so far, if the host needs its result before the kernel's end.
   Outcome Wait() {
@@ -93,6 +112,8 @@ class CudaContext {
   const CudaTraits& traits_;
   const Handles handles_;
   hotplate_control& control_;
+  std::shared_ptr<LoadedCode> code_;
+  CodeTimes code_times_;
 };
 
 }  // namespace hotplate

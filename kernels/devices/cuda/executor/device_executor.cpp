@@ -59,6 +59,7 @@ DeviceExecutor::~DeviceExecutor() {
   resident_.Clear();
   write_back_staging_.reset();
   pinned_.Clear();
+  code_.Clear();
   pool_.reset();
   static_cast<void>(driver_.cuDevicePrimaryCtxRelease(device_));
 }

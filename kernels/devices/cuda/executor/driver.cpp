@@ -43,6 +43,10 @@ Outcome Driver::Load(void* library, Driver& driver) {
   take("cuMemFreeHost", driver.cuMemFreeHost);
   take("cuMemcpyHtoDAsync_v2", driver.cuMemcpyHtoDAsync);
   take("cuMemcpyDtoHAsync_v2", driver.cuMemcpyDtoHAsync);
+  take("cuModuleLoadData", driver.cuModuleLoadData);
+  take("cuModuleUnload", driver.cuModuleUnload);
+  take("cuModuleGetFunction", driver.cuModuleGetFunction);
+  take("cuLaunchKernel", driver.cuLaunchKernel);
   take("cuStreamCreate", driver.cuStreamCreate);
   take("cuStreamDestroy_v2", driver.cuStreamDestroy);
   take("cuStreamQuery", driver.cuStreamQuery);

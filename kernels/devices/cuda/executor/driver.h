@@ -15,6 +15,8 @@ struct CUctx_st;  // as cuda.h and cuda_runtime_api.h call them: a stream of the
 struct CUstream_st;
 struct CUevent_st;
 struct CUmemPoolHandle_st;
+struct CUmod_st;
+struct CUfunc_st;
 
 namespace hotplate {
 
@@ -109,6 +111,13 @@ struct Driver {
   int (*cuMemcpyHtoDAsync)(DevicePointer to, const void* from, std::size_t bytes, CUstream_st* stream) = nullptr;
   int (*cuMemcpyDtoHAsync)(void* to, DevicePointer from, std::size_t bytes, CUstream_st* stream) = nullptr;
 
+  int (*cuModuleLoadData)(CUmod_st** module, const void* code) = nullptr;
+  int (*cuModuleUnload)(CUmod_st* module) = nullptr;
+  int (*cuModuleGetFunction)(CUfunc_st** function, CUmod_st* module, const char* name) = nullptr;
+  int (*cuLaunchKernel)(CUfunc_st* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream_st* stream,
+                        void** parameters, void** extra) = nullptr;
+
   int (*cuStreamCreate)(CUstream_st** stream, unsigned flags) = nullptr;
   int (*cuStreamDestroy)(CUstream_st* stream) = nullptr;
   int (*cuStreamQuery)(CUstream_st* stream) = nullptr;
@@ -145,6 +154,7 @@ using Owned = std::unique_ptr<Handle, DestroyedBy<Handle>>;
 using OwnedStream = Owned<CUstream_st>;
 using OwnedEvent = Owned<CUevent_st>;
 using OwnedPool = Owned<CUmemPoolHandle_st>;
+using OwnedModule = Owned<CUmod_st>;
 
 // Pinned host memory.
 struct FreedByDriver {

@@ -25,6 +25,7 @@
 #include "kernels/base/mutex.h"
 #include "kernels/devices/cpu/thread_pool.h"
 #include "kernels/devices/cuda/executor/context.h"
+#include "kernels/devices/cuda/executor/device_code.h"
 #include "kernels/devices/cuda/executor/pinned_pool.h"
 #include "kernels/devices/cuda/executor/resident_arrays.h"
 #include "kernels/devices/cuda/executor/staging.h"
@@ -63,6 +64,7 @@ class DeviceExecutor {
   Outcome CheckPrecision(int precision) const;
 
   ResidentArrays& resident() { return resident_; }
+  DeviceCode& code() { return code_; }
 
   // Memory from the pool, ordered in the stream. Unused resident arrays are evicted before OUT_OF_MEMORY is returned.
   Outcome TryAllocate(std::uint64_t bytes, CUstream_st* stream, DevicePointer& block);
@@ -145,6 +147,7 @@ class DeviceExecutor {
   hotplate_cuda_device_info info_{};
   CudaTraits traits_;
   OwnedPool pool_;
+  DeviceCode code_{driver_, options_};
   PinnedPool pinned_;
   ThreadPool copy_threads_;
   ResidentArrays resident_{driver_, [this](const std::byte* memory, std::byte* host, std::uint64_t bytes) {

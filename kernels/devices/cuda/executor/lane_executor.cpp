@@ -55,6 +55,8 @@ Outcome LaneExecutor::UseLibrary(const CudaLauncher& launcher, void* opened) {
 void LaneExecutor::Run(const CudaLauncher& launcher, const hotplate_call& call, hotplate_control& control,
                        hotplate_cuda_report& report) {
   report.host_to_device_ns = report.kernel_ns = report.device_to_host_ns = HOTPLATE_CUDA_ABSENT;
+  report.compile_ns = HOTPLATE_CUDA_ABSENT;
+  report.compile_cache_hit = -1;
   kernel_.store(launcher.name, std::memory_order_relaxed);
   const auto idle = [](std::atomic<const char*>* kernel) { kernel->store(nullptr, std::memory_order_relaxed); };
   const std::unique_ptr<std::atomic<const char*>, decltype(idle)> running(&kernel_, idle);  // even after an exception
@@ -79,7 +81,9 @@ Outcome LaneExecutor::RunTask(const CudaLauncher& launcher, const hotplate_call&
                                      .libraries = libraries_.get(),
                                      .marks = {marks_[0].get(), marks_[1].get()},
                                      .host_words = reinterpret_cast<std::uint64_t*>(host_words_.get()),
-                                     .pinned = staging_.OwnBytes()};
+                                     .pinned = staging_.OwnBytes(),
+                                     .code = &device_.code(),
+                                     .compiler = launcher.compiler};
   CudaContext context(device_.traits(), handles, control);
   Outcome outcome = Outcome::Ok();
   TaskMemory memory(device_, *this);
@@ -96,6 +100,8 @@ Outcome LaneExecutor::RunTask(const CudaLauncher& launcher, const hotplate_call&
   } catch (...) {
     outcome = Outcome::Failed("the task's host side failed: an unknown exception");
   }
+  report.compile_ns = context.code_times().compile_ns;
+  report.compile_cache_hit = context.code_times().cache_hit;
   const bool complete = outcome.ok();
   const auto join = [&outcome](const Outcome& after) {
     if (!after.ok() && (outcome.ok() || outcome.code() == HOTPLATE_CANCELLED)) outcome = after;

@@ -8,26 +8,34 @@
 namespace hotplate {
 
 NeededLibraries::NeededLibraries(const std::map<std::string, std::string>& libraries, LibrarySearch search,
-                                 std::function<void(const std::string&)> log)
+                                 std::function<void(const std::string&)> log,
+                                 const std::map<std::string, std::string>& compilers)
     : search_(std::move(search)), log_(std::move(log)) {
+  Add(libraries, false);
+  Add(compilers, true);
+  for (const std::unique_ptr<Library>& library : libraries_) {
+    const absl::StatusOr<std::string> path = search_.Find(library->name);
+    if (path.ok()) {
+      library->found = *path;
+      found_.push_back(absl::StrCat(library->name, " for ", library->kernels, " from ", *path));
+      continue;
+    }
+    library->state = path.status();
+    missing_.push_back(absl::StrCat("no CUDA device runs ", library->kernels, ": ", path.status().message()));
+  }
+}
+
+void NeededLibraries::Add(const std::map<std::string, std::string>& libraries, bool compiles) {
   std::map<std::string, Library*> by_name;
   for (const auto& [kernel, name] : libraries) {
     Library*& library = by_name[name];
     if (library == nullptr) {
       library = libraries_.emplace_back(std::make_unique<Library>()).get();
       library->name = name;
+      library->compiles = compiles;
     }
     absl::StrAppend(&library->kernels, library->kernels.empty() ? "" : ", ", kernel);
     by_kernel_.emplace(kernel, library);
-  }
-  for (const std::unique_ptr<Library>& library : libraries_) {
-    const absl::StatusOr<std::string> path = search_.Find(library->name);
-    if (path.ok()) {
-      found_.push_back(absl::StrCat(library->name, " for ", library->kernels, " from ", *path));
-      continue;
-    }
-    library->state = path.status();
-    missing_.push_back(absl::StrCat("no CUDA device runs ", library->kernels, ": ", path.status().message()));
   }
 }
 
@@ -48,6 +56,7 @@ absl::StatusOr<void*> NeededLibraries::Open(const std::string& kernel) {
   if (library == nullptr) return nullptr;
   const MutexLock lock(library->opening);
   if (absl::Status state = Check(kernel); !state.ok()) return state;
+  if (library->compiles) return nullptr;
   if (library->handle == nullptr) {
     const absl::StatusOr<LibrarySearch::Opened> opened = search_.Open(library->name);
     if (!opened.ok()) {
@@ -69,6 +78,22 @@ absl::Status NeededLibraries::Refuse(const std::string& kernel, const std::strin
       "; load another CUDA module, or name another folder in HOTPLATE_CUDA_LIBRARY_PATH, and restart hotplated"));
   SetState(*library, state);
   return state;
+}
+
+absl::StatusOr<std::string> NeededLibraries::CompilerPath(const std::string& name) const {
+  for (const std::unique_ptr<Library>& library : libraries_) {
+    if (!library->compiles || library->name != name) continue;
+    const MutexLock lock(library->mutex);
+    if (!library->state.ok()) return library->state;
+    return library->found;
+  }
+  return absl::FailedPreconditionError(absl::StrCat("no kernel is compiled by ", name));
+}
+
+void NeededLibraries::RefuseCompilers(const absl::Status& why) {
+  for (const std::unique_ptr<Library>& library : libraries_) {
+    if (library->compiles) SetState(*library, why);
+  }
 }
 
 void NeededLibraries::SetState(Library& library, const absl::Status& state) {

@@ -149,6 +149,8 @@ class PluginLane : public Lane {
     call.scratch = nullptr;
     call.scratch_bytes = task.scratch_bytes;
     hotplate_cuda_report plain{};
+    plain.compile_ns = HOTPLATE_CUDA_ABSENT;
+    plain.compile_cache_hit = -1;
     device_->Changed();
     device_->table().run_task(lane_, task.kernel, &call, &control.plain(), &plain);
     device_->Changed();
@@ -156,6 +158,8 @@ class PluginLane : public Lane {
     report.host_to_device_ns = Nanoseconds(plain.host_to_device_ns);
     report.kernel_ns = Nanoseconds(plain.kernel_ns);
     report.device_to_host_ns = Nanoseconds(plain.device_to_host_ns);
+    report.compile_ns = Nanoseconds(plain.compile_ns);
+    if (plain.compile_cache_hit >= 0) report.compile_cache_hit = plain.compile_cache_hit != 0;
     report.threads = 1;
     return report;
   }
@@ -356,6 +360,8 @@ absl::StatusOr<std::unique_ptr<Device>> OpenPluginDevice(const std::shared_ptr<P
   asked.index = index;
   asked.copy_threads = std::max(options.copy_threads, 0);
   asked.pinned_bytes = options.pinned_bytes;
+  asked.compile = PluginLibrary::Compile;
+  asked.compile_user = library.get();
   Opening opening(library, asked);
   hotplate_cuda_device_info plain{};
   Outcome why = Outcome::Ok();

@@ -1,12 +1,14 @@
 #include "kernels/devices/cuda/loader/plugin_library.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status.h"
+#include "kernels/catalogue/expression/expression_spec.h"
 #include "kernels/devices/cuda/loader/installed_driver.h"
 
 namespace hotplate {
@@ -53,7 +55,8 @@ bool Complete(const hotplate_cuda_table& table) {
 
 absl::StatusOr<std::shared_ptr<PluginLibrary>> PluginLibrary::Open(const std::string& path, const Catalog& catalog,
                                                                    LibrarySearch search,
-                                                                   std::function<void(const std::string&)> log) {
+                                                                   std::function<void(const std::string&)> log,
+                                                                   const CompilerOptions& compiler) {
   const std::string name = path.substr(path.rfind('/') + 1);
   const auto refuse = [&name](const std::string& why) {
     return absl::FailedPreconditionError(absl::StrCat(name, " is not used: ", why));
@@ -63,7 +66,7 @@ absl::StatusOr<std::shared_ptr<PluginLibrary>> PluginLibrary::Open(const std::st
     const char* const why = dlerror();
     return refuse(why != nullptr ? why : "it cannot be opened");
   }
-  const std::shared_ptr<PluginLibrary> library(new PluginLibrary(handle, name, std::move(log)));
+  const std::shared_ptr<PluginLibrary> library(new PluginLibrary(handle, name, std::move(log), compiler));
   const auto entry = reinterpret_cast<hotplate_cuda_plugin_function>(dlsym(handle, HOTPLATE_CUDA_ENTRY_POINT));
   if (entry == nullptr) return refuse(absl::StrCat("it has no symbol ", HOTPLATE_CUDA_ENTRY_POINT));
   const hotplate_cuda_table* const table = entry();
@@ -79,6 +82,7 @@ absl::StatusOr<std::shared_ptr<PluginLibrary>> PluginLibrary::Open(const std::st
   if (!Complete(*table)) return refuse("its table has empty places");
   library->table_ = table;
   library->CompareKernels(catalog, std::move(search));
+  library->LookForCompiler(compiler.program);
   return library;
 }
 
@@ -87,28 +91,56 @@ PluginLibrary::~PluginLibrary() {
 }
 
 void PluginLibrary::CompareKernels(const Catalog& catalog, LibrarySearch search) {
-  std::map<std::string, std::string> theirs, needed;
+  std::map<std::string, std::string> theirs, needed, compilers;
   for (int i = 0; i < table_->kernel_count; ++i) {
     const hotplate_cuda_kernel& kernel = table_->kernels[i];
     if (kernel.name != nullptr && kernel.spec_hash != nullptr) theirs.emplace(kernel.name, kernel.spec_hash);
     if (kernel.name != nullptr && kernel.library != nullptr) needed.emplace(kernel.name, kernel.library);
+    if (kernel.name != nullptr && kernel.compiler != nullptr) compilers.emplace(kernel.name, kernel.compiler);
   }
-  for (const SharedSpec& spec : catalog.specs()) {
-    const auto found = theirs.find(spec->name());
+  const auto compare = [&](const std::string& name, const std::string& hash) {
+    const auto found = theirs.find(name);
     if (found == theirs.end()) {
       notes_.push_back(absl::StrCat(file_name_, " (Hotplate ", table_->plugin_version, ", CUDA ",
-                                    CudaVersionText(table_->cuda_runtime_version), ") has no kernel ", spec->name()));
-    } else if (found->second != spec->Hash()) {
-      notes_.push_back(absl::StrCat("kernel ", spec->name(), " of ", file_name_, " (Hotplate ", table_->plugin_version,
-                                    ") is not used: its spec's hash is ", found->second, ", the catalogue's is ",
-                                    spec->Hash(), "; install both from the same release"));
+                                    CudaVersionText(table_->cuda_runtime_version), ") has no kernel ", name));
+    } else if (found->second != hash) {
+      notes_.push_back(absl::StrCat("kernel ", name, " of ", file_name_, " (Hotplate ", table_->plugin_version,
+                                    ") is not used: its spec's hash is ", found->second, ", the catalogue's is ", hash,
+                                    "; install both from the same release"));
     } else {
-      hashes_.emplace(spec->name(), spec->Hash());
+      hashes_.emplace(name, hash);
     }
-  }
+  };
+  for (const SharedSpec& spec : catalog.specs()) compare(spec->name(), spec->Hash());
+  // Not in the catalogue: its specs are made for each text.
+  compare(expression::kKernel, expression::SpecHash());
   std::erase_if(needed, [this](const auto& row) { return !Has(row.first); });
-  libraries_ = std::make_unique<NeededLibraries>(needed, std::move(search), log_);
+  std::erase_if(compilers, [this](const auto& row) { return !Has(row.first); });
+  has_compilers_ = !compilers.empty();
+  libraries_ = std::make_unique<NeededLibraries>(needed, std::move(search), log_, compilers);
   notes_.insert(notes_.end(), libraries_->missing().begin(), libraries_->missing().end());
+}
+
+void PluginLibrary::LookForCompiler(const std::string& program) {
+  if (!has_compilers_ || access(program.c_str(), X_OK) == 0) return;
+  const std::string why = absl::StrCat("the program ", program.empty() ? "hotplate-nvrtc" : program,
+                                       " is missing; install all of Hotplate's files");
+  notes_.push_back(absl::StrCat("no CUDA device compiles expressions: ", why));
+  libraries_->RefuseCompilers(absl::FailedPreconditionError(why));
+}
+
+void PluginLibrary::Compile(void* library, const char* compiler, const char* source, std::int32_t compute,
+                            hotplate_cuda_take take, void* to, std::int32_t* cache_hit, hotplate_outcome* outcome) {
+  PluginLibrary& self = *static_cast<PluginLibrary*>(library);
+  const absl::StatusOr<std::string> path = self.libraries_->CompilerPath(compiler);
+  absl::StatusOr<CompiledCode> code = path.ok() ? self.compiler_.Compile(source, compute, *path) : path.status();
+  if (!code.ok()) {
+    *outcome = Outcome::Failed(ToStd(code.status().message())).plain();
+    return;
+  }
+  take(to, code->cubin->data(), code->cubin->size());
+  *cache_hit = code->was_there ? 1 : 0;
+  *outcome = Outcome::Ok().plain();
 }
 
 void PluginLibrary::Log(void* library, const char* line) {

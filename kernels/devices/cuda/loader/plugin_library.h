@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "kernels/devices/cuda/compiler/compiler.h"
 #include "kernels/devices/cuda/loader/needed_libraries.h"
 #include "kernels/devices/cuda/plugin/plugin_abi.h"
 #include "kernels/spec/spec.h"
@@ -19,7 +20,8 @@ class PluginLibrary {
   // kernels need of CUDA's libraries is looked for, not opened.
   static absl::StatusOr<std::shared_ptr<PluginLibrary>> Open(const std::string& path, const Catalog& catalog,
                                                              LibrarySearch search,
-                                                             std::function<void(const std::string&)> log);
+                                                             std::function<void(const std::string&)> log,
+                                                             const CompilerOptions& compiler = {});
   // Never unloads a plug-in that has talked to the driver: its threads and the driver's may still be in it.
   ~PluginLibrary();
   PluginLibrary(const PluginLibrary&) = delete;
@@ -28,6 +30,8 @@ class PluginLibrary {
   const hotplate_cuda_table& table() const { return *table_; }
   // For table().open_device.
   static void Log(void* library, const char* line);
+  static void Compile(void* library, const char* compiler, const char* source, std::int32_t compute,
+                      hotplate_cuda_take take, void* to, std::int32_t* cache_hit, hotplate_outcome* outcome);
 
   // "libhotplate_cuda13.so"
   const std::string& file_name() const { return file_name_; }
@@ -43,9 +47,12 @@ class PluginLibrary {
   void Pin() { pinned_ = true; }
 
  private:
-  PluginLibrary(void* handle, std::string file_name, std::function<void(const std::string&)> log)
-      : handle_(handle), file_name_(std::move(file_name)), log_(std::move(log)) {}
+  PluginLibrary(void* handle, std::string file_name, std::function<void(const std::string&)> log,
+                const CompilerOptions& compiler)
+      : handle_(handle), file_name_(std::move(file_name)), log_(std::move(log)), compiler_(compiler) {}
   void CompareKernels(const Catalog& catalog, LibrarySearch search);
+  // Kernels with a compiler need the program that runs it.
+  void LookForCompiler(const std::string& program);
 
   void* const handle_;
   const std::string file_name_;
@@ -53,7 +60,9 @@ class PluginLibrary {
   const hotplate_cuda_table* table_ = nullptr;
   std::map<std::string, std::string> hashes_;  // by kernel
   std::unique_ptr<NeededLibraries> libraries_;
+  CudaCompiler compiler_;
   std::vector<std::string> notes_;
+  bool has_compilers_ = false;
   bool pinned_ = false;
 };
 

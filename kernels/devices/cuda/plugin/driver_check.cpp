@@ -9,6 +9,7 @@ namespace hotplate {
 namespace {
 
 static_assert(std::is_same_v<CUcontext, CUctx_st*> && std::is_same_v<CUstream, CUstream_st*>);
+static_assert(std::is_same_v<CUmodule, CUmod_st*> && std::is_same_v<CUfunction, CUfunc_st*>);
 static_assert(std::is_same_v<CUevent, CUevent_st*> && std::is_same_v<CUmemoryPool, CUmemPoolHandle_st*>);
 static_assert(sizeof(CUdeviceptr) == sizeof(DevicePointer) && sizeof(CUdevice) == sizeof(int));
 static_assert(sizeof(CUresult) == sizeof(int) && sizeof(CUuuid) == sizeof(DriverUuid));
@@ -92,6 +93,10 @@ HOTPLATE_SAME(cuMemHostAlloc);
 HOTPLATE_SAME(cuMemFreeHost);
 HOTPLATE_SAME(cuMemcpyHtoDAsync);
 HOTPLATE_SAME(cuMemcpyDtoHAsync);
+HOTPLATE_SAME(cuModuleLoadData);
+HOTPLATE_SAME(cuModuleUnload);
+HOTPLATE_SAME(cuModuleGetFunction);
+HOTPLATE_SAME(cuLaunchKernel);
 HOTPLATE_SAME(cuStreamCreate);
 HOTPLATE_SAME(cuStreamDestroy);
 HOTPLATE_SAME(cuStreamQuery);

@@ -94,6 +94,8 @@ void UseLibrary(hotplate_cuda_lane* lane, const char* kernel, void* opened, hotp
 void RunTask(hotplate_cuda_lane* lane, const char* kernel, const hotplate_call* call, hotplate_control* control,
              hotplate_cuda_report* report) {
   report->host_to_device_ns = report->kernel_ns = report->device_to_host_ns = HOTPLATE_CUDA_ABSENT;
+  report->compile_ns = HOTPLATE_CUDA_ABSENT;
+  report->compile_cache_hit = -1;
   report->outcome = Guarded([&] {
                       const CudaLauncher* launcher = ThisKernelSide().Find(kernel);
                       if (launcher == nullptr) return NoKernel(kernel);
@@ -139,6 +141,7 @@ struct Kernels {
       const CudaLauncher* const launcher = ThisKernelSide().Find(row.name);
       if (launcher == nullptr) continue;
       if (launcher->library != nullptr) row.library = launcher->library->name;
+      row.compiler = launcher->compiler;
       rows[count++] = row;
     }
   }

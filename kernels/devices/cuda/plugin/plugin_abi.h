@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /* Raised with any change to this file or to kernels/call/abi.h. The first two fields of the table never move. */
-#define HOTPLATE_CUDA_ABI_VERSION 7
+#define HOTPLATE_CUDA_ABI_VERSION 8
 #define HOTPLATE_CUDA_ENTRY_POINT "hotplate_cuda_plugin"
 
 typedef struct hotplate_cuda_device hotplate_cuda_device;
@@ -36,13 +36,25 @@ typedef struct hotplate_cuda_kernel {
   const char* name;
   const char* spec_hash; /* KernelSpec::Hash() when the plug-in was built */
   const char* library;   /* CUDA's library that it calls: "libcublasLt.so.13"; null: none */
+  const char* compiler;  /* CUDA's library that compiles its device code when it runs: "libnvrtc.so.13"; null: none */
 } hotplate_cuda_kernel;
 
+/* Given the compiled code, before `compile` returns; at most once. */
+typedef void (*hotplate_cuda_take)(void* to, const void* code, uint64_t bytes);
+
+/* Compiles CUDA C++ for a compute capability (90 for 9.0) in a process of its own, or finds what was compiled before,
+ * and passes the code to `take`. `compiler`: of the kernel that asks. Any thread; waits, for some 100 ms as a rule.
+ * cache_hit: 1 if it had been compiled before. FAILED: not compiled, and why. */
+typedef void (*hotplate_cuda_compile)(void* user, const char* compiler, const char* source, int32_t compute,
+                                      hotplate_cuda_take take, void* to, int32_t* cache_hit, hotplate_outcome* outcome);
+
 typedef struct hotplate_cuda_device_options {
-  void* driver_library;  /* the dlopen handle of libcuda.so.1, which is never closed */
-  int32_t index;         /* in the driver's list */
-  int32_t copy_threads;  /* help to copy to and from pinned memory, beside the lane's own; 0: none */
-  uint64_t pinned_bytes; /* limit on host memory pinned for the device's copies */
+  void* driver_library;          /* the dlopen handle of libcuda.so.1, which is never closed */
+  int32_t index;                 /* in the driver's list */
+  int32_t copy_threads;          /* help to copy to and from pinned memory, beside the lane's own; 0: none */
+  uint64_t pinned_bytes;         /* limit on host memory pinned for the device's copies */
+  hotplate_cuda_compile compile; /* null: kernels with a compiler cannot run */
+  void* compile_user;
 } hotplate_cuda_device_options;
 
 typedef struct hotplate_cuda_device_info {
@@ -62,6 +74,9 @@ typedef struct hotplate_cuda_device_info {
 typedef struct hotplate_cuda_report {
   hotplate_outcome outcome;
   uint64_t host_to_device_ns, kernel_ns, device_to_host_ns; /* by the device's own events */
+  uint64_t compile_ns; /* to compile and load the kernel's code; absent if it has none, or it was loaded already */
+  int32_t compile_cache_hit; /* 1: it was loaded, or had been compiled before; 0: it had not; -1: nothing to compile */
+  int32_t reserved;          /* zero */
 } hotplate_cuda_report;
 
 typedef struct hotplate_cuda_sample {

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string>
 
+#include "kernels/catalogue/expression/expression_spec.h"
 #include "kernels/spec/spec.h"
 
 int main(int argc, char** argv) {
@@ -15,9 +16,11 @@ int main(int argc, char** argv) {
   std::ostringstream text;
   text << "// Generated from the catalogue.\n#pragma once\n\n#include \"kernels/devices/cuda/plugin/plugin_abi.h\"\n\n"
        << "namespace hotplate {\n\ninline constexpr hotplate_cuda_kernel kSpecHashes[] = {\n";
-  for (const hotplate::SharedSpec& spec : hotplate::BuiltinCatalog().specs()) {
-    text << "    {\"" << spec->name() << "\", \"" << spec->Hash() << "\", nullptr},\n";
-  }
+  const auto row = [&text](const std::string& name, const std::string& hash) {
+    text << "    {\"" << name << "\", \"" << hash << "\", nullptr, nullptr},\n";
+  };
+  for (const hotplate::SharedSpec& spec : hotplate::BuiltinCatalog().specs()) row(spec->name(), spec->Hash());
+  row(hotplate::expression::kKernel, hotplate::expression::SpecHash());
   text << "};\n\n}  // namespace hotplate\n";
 
   std::ostringstream old;
