@@ -15,7 +15,6 @@ import hotplate as hp
 import numpy as np
 import pytest
 from conftest import PATIENCE, Daemon, wait_until
-from hotplate import refusing
 
 X = np.arange(2 * 3 * 4, dtype=float).reshape(2, 3, 4)
 LARGE = np.ones(400_000)
@@ -37,10 +36,11 @@ def test_an_array_knows_what_it_is(gpu):
     array = gpu.array(X, name="X")
     assert (array.shape, array.dtype, array.ndim, array.size, array.nbytes, len(array)) == ((2, 3, 4), np.float64, 3, 24, 192, 2)
     assert array.name == "X" and array.device == "host" and array.lease is None
-    assert repr(array) == "<hotplate.Array 'X' float64 [2, 3, 4] on local>"
+    assert repr(array[0, 0]) == "hotplate.Array([0., 1., 2., 3.])" and repr(array).endswith(", name='X')")
     array.free()
     with pytest.raises(KeyError):
         array.numpy()
+    assert repr(array) == "<hotplate.Array 'X' float64 [2, 3, 4] on local>", "there is nothing to print"
 
 
 @pytest.mark.parametrize("data", [X[::-1, 1:, ::2], X.T, np.float32(3), [], [[1, 2], [3, 4]], np.arange(5, dtype=">i4"),
@@ -70,13 +70,11 @@ def test_dlpack_is_host_memory(gpu):
         array.__dlpack__(copy=False)
 
 
-def test_a_copy_is_the_same_array_and_nothing_is_freed_with_it(gpu):
+def test_a_copy_is_an_array_of_its_own(gpu):
     array = gpu.array(X)
     for again in (copy.copy(array), copy.deepcopy(array), copy.deepcopy([array])[0]):
-        assert again is array
-    del again
-    gc.collect()
-    np.testing.assert_array_equal(array.numpy(), X)
+        assert again is not array and again.id != array.id
+        np.testing.assert_array_equal(again.numpy(), X)
     with pytest.raises(TypeError, match=r"is on the daemon local .* numpy\(\)"):
         pickle.dumps(array)
 
@@ -86,9 +84,10 @@ def test_kernels_take_and_give_them(gpu):
     b = gpu.matmul(a, a, keep=True)
     c = gpu.vector_add(b, np.ones((4, 4)), keep=True)
     assert isinstance(b, hp.Array) and isinstance(c, hp.Array)
-    np.testing.assert_array_equal(gpu.vector_add(c, c), 2 * (np.eye(4) + 1))
+    np.testing.assert_array_equal(gpu.vector_add(c, c, keep=False), 2 * (np.eye(4) + 1))
     u, s, vt = gpu.svd(c, keep={"u": True, "vt": True})
     assert isinstance(u, hp.Array) and isinstance(s, np.ndarray) and isinstance(vt, hp.Array)
+    assert all(isinstance(one, hp.Array) for one in gpu.svd(c)), "as its input is one"
 
 
 def test_dtypes_are_compared_with_those_on_the_daemon(gpu):
@@ -303,15 +302,9 @@ INDICES = [
 
 @pytest.mark.parametrize("index", INDICES, ids=str)
 def test_slices_are_numpys(gpu, index):
-    array = gpu.array(X)
-    part = array[index]
-    np.testing.assert_array_equal(part, X[index])
-    assert type(part) is type(X[index]) and part.dtype == np.float64
-
-
-@pytest.mark.parametrize("index", [[0, 1, 1], X > 3, (slice(None), [0, 2]), True], ids=["list", "mask", "mixed", "bool"])
-def test_other_indices_are_numpys_too(gpu, index):
-    np.testing.assert_array_equal(gpu.array(X)[index], X[index])
+    part = gpu.array(X)[index]
+    assert isinstance(part, hp.Array) and part.dtype == np.float64 and part.shape == np.shape(X[index])
+    np.testing.assert_array_equal(part.numpy(), X[index])
 
 
 @pytest.mark.parametrize("index", [2, (0, 3), (0, 0, 4), (0, 0, 0, 0), "a", 1.5, -3])
@@ -327,7 +320,7 @@ def test_a_slice_reads_no_more_than_itself(gpu, index, elements):
     array = gpu.array(x)
     counted = array._client._core = Counted(gpu._core)
     try:
-        np.testing.assert_array_equal(array[index], x[index])
+        np.testing.assert_array_equal(array[index].numpy(), x[index])
     finally:
         gpu._core = counted._core
     assert counted.bytes == 8 * elements
@@ -339,7 +332,7 @@ def test_gaps_are_stepped_over_where_they_are_long(gpu, index):
     array = gpu.array(x)
     counted = array._client._core = Counted(gpu._core)
     try:
-        part = array[index]
+        part = array[index].numpy()
     finally:
         gpu._core = counted._core
     np.testing.assert_array_equal(part, x[index])
@@ -350,60 +343,6 @@ def test_gaps_are_stepped_over_where_they_are_long(gpu, index):
 def test_a_number_has_no_length(gpu):
     with pytest.raises(TypeError, match="len\\(\\) of an array without axes"):
         len(gpu.array(3.0))
-
-
-B = np.ones((2, 3, 4))
-# Each expression of an array A on the daemon, and what its refusal says to write.
-REFUSED = [
-    ("A == A", r"A is B"), ("A == B", r"A\.numpy\(\) == B\.numpy\(\)"), ("B == A", r"A\.numpy\(\)"), ("A != B", "A is not B"),
-    ("A == None", "A is B"), ("A < B", r"\.numpy\(\)"), ("B >= A", r"\.numpy\(\)"), ("A > 1", r"\.numpy\(\)"),
-    ("A <= 1", r"\.numpy\(\)"),
-    ("A + A", r"gpu\.vector_add\(A, B\)"), ("A + 1", r"gpu\.vector_add"), ("B + A", r"gpu\.vector_add"),
-    ("1 - A", r"\.numpy\(\)"), ("A * B", r"\.numpy\(\)"), ("A @ A", r"gpu\.matmul\(A, B\)"), ("B @ A", r"gpu\.matmul"),
-    ("A / 2", r"\.numpy\(\)"), ("A // 2", r"\.numpy\(\)"), ("A % 2", r"\.numpy\(\)"), ("divmod(A, 2)", r"\.numpy\(\)"),
-    ("A ** 2", r"\.numpy\(\)"), ("2 ** A", r"\.numpy\(\)"), ("A & 1", r"\.numpy\(\)"), ("1 | A", r"\.numpy\(\)"),
-    ("A ^ A", r"\.numpy\(\)"), ("A << 1", r"\.numpy\(\)"), ("A >> 1", r"\.numpy\(\)"), ("-A", r"\.numpy\(\)"),
-    ("+A", r"\.numpy\(\)"), ("~A", r"\.numpy\(\)"), ("abs(A)", r"\.numpy\(\)"), ("round(A)", r"\.numpy\(\)"),
-    ("bool(A)", r"A is not None, A\.size > 0 or A\.numpy\(\)\.any\(\)"), ("not A", "A is not None"), ("A and 1", "A is not None"),
-    ("float(A)", r"A\.numpy\(\)\.item\(\)"), ("int(A)", r"\.item\(\)"), ("complex(A)", r"\.item\(\)"),
-    ("math.sqrt(A)", r"\.item\(\)"),
-    ("list(A)", r"iterate over A\.numpy\(\)"), ("sum(A)", "iterate over"), ("max(A)", "iterate over"),
-    ("list(reversed(A))", "iterate over"), ("1.0 in A", "iterate over|search"), ("np.fromiter(A, float)", "iterate over"),
-    ("np.sqrt(A)", r"\.numpy\(\)"), ("np.add(1, 2, out=A)", "gpu.vector_add"), ("np.add.reduce(A)", r"\.numpy\(\)"),
-    ("np.matmul(B, A)", "gpu.matmul"), ("np.equal(A, B)", r"\.numpy\(\)"), ("np.float64(1) - A", r"\.numpy\(\)"),
-    ("np.dot(A, A)", r"gpu\.dot\(A, B\)"), ("np.einsum('ijk->i', A)", r"\.numpy\(\)"),
-    ("np.concatenate([A, B])", r"\.numpy\(\)"), ("np.sum(A)", 'gpu.reduce\\(A, operation="sum"\\)'),
-    ("np.mean(A, axis=0)", 'operation="mean"'), ("np.linalg.norm(A)", r"gpu\.norm\(A\)"),
-    ("np.linalg.svd(A)", r"gpu\.svd\(A\)"), ("np.fft.rfft(A)", 'gpu.fft\\(A, transform="rfft"\\)'),
-    ("np.where(A, 1, 2)", r"\.numpy\(\)"), ("np.array_equal(A, B)", r"\.numpy\(\)"), ("np.shape(A)", r"A\.shape"),
-    ("np.zeros_like(A)", r"\.numpy\(\)"), ("gpu.array(A)", r"gpu\.array\(A\.numpy\(\)\)"),
-]
-
-
-@pytest.mark.parametrize("expression, says", REFUSED, ids=[expression for expression, _ in REFUSED])
-@pytest.mark.filterwarnings("ignore:elementwise comparison failed:DeprecationWarning")  # NumPy 1.24, before it asks us
-def test_an_array_computes_nothing_in_silence(gpu, expression, says):
-    """Neither here, over what was fetched unasked, nor as Python's own objects do, which differ and are true."""
-    array = gpu.array(X, name="A")
-    counted = array._client._core = Counted(gpu._core)
-    try:
-        with pytest.raises(TypeError, match=says) as refused:
-            eval(expression, {"A": array, "B": B, "gpu": gpu, "np": np, "math": math})
-    finally:
-        gpu._core = counted._core
-        array.free()
-    assert "<hotplate.Array 'A' float64 [2, 3, 4] on local>" in str(refused.value)
-    if np.lib.NumpyVersion(np.__version__) >= "1.25.0" or expression not in ("B == A", "B >= A"):
-        assert counted.bytes == 0, "nothing was fetched; an older NumPy does after it was refused, to word a warning"
-
-
-@pytest.mark.parametrize("advice", sorted(set(refusing._KERNELS.values())))
-def test_what_a_refusal_says_to_write_works(gpu, advice):
-    square = gpu.array(np.eye(3, dtype=np.complex128 if "irfft" in advice else np.float64) * 2)
-    try:
-        eval(advice, {"A": square, "B": square, "gpu": gpu, "places": np.arange(9).reshape(3, 3)})
-    finally:
-        square.free()
 
 
 @pytest.mark.parametrize("expression", ["np.ones(24).dot(A)", "np.array([A, A])", "np.random.default_rng(1).choice(A)"])
@@ -420,14 +359,14 @@ def test_an_array_is_itself_in_sets_and_dicts(gpu):
     one, other = gpu.array(X), gpu.array(X)
     assert {one, other, one} == {one, other} and len({one, other, one}) == 2
     names = {one: "one", other: "other"}
-    assert names[one] == "one" and names[other] == "other" and hash(one) == hash(copy.copy(one))
+    assert names[one] == "one" and names[other] == "other" and hash(one) != hash(copy.copy(one))
     assert one in [one] and [one, other].index(one) == 0
     del names
 
 
 def test_its_elements_are_fetched_where_that_is_said(gpu):
     array = gpu.array(X)
-    for elements in (array.numpy(), np.asarray(array), np.array(array), array[...], np.from_dlpack(array)):
+    for elements in (array.numpy(), np.asarray(array), np.array(array), array[...].numpy(), np.from_dlpack(array)):
         assert type(elements) is np.ndarray
         np.testing.assert_array_equal(elements, X)
 
@@ -443,7 +382,7 @@ def test_other_threads_go_on_while_bytes_move_and_jobs_run(gpu, move):
     array = gpu.array(x)
     moves = {"job": lambda: gpu.integrate2d(n=2000), "short job": lambda: gpu.norm(array),
              "detached": lambda: gpu.wait(gpu.submit_detached("integrate2d", n=2000)),
-             "array": lambda: gpu.array(x), "numpy": array.numpy, "slice": lambda: array[1:],
+             "array": lambda: gpu.array(x), "numpy": array.numpy, "slice": lambda: array[1:].numpy(),
              "out": lambda: gpu.full(n=x.size, dtype="float64", out=x), "input": lambda: gpu.reduce(x)}
     counted, told = 0, []
 

@@ -21,10 +21,13 @@ GIVEN = ["aio.Aio", "aio.AioKernel", "connection.Connection", "futures.CallFutur
 
 
 def members(name, thing):
-    """A function or a class, and of a class the public methods and properties that are its own."""
+    """A function or a class, and of a class the public methods and properties that are its own or of this package's other
+    classes."""
     yield name, thing
     if inspect.isclass(thing):
-        for attribute, member in vars(thing).items():
+        ours = {attribute: member for one in reversed(thing.__mro__) if re.match(r"hotplate\.(?!_core)", one.__module__)
+                for attribute, member in vars(one).items()}
+        for attribute, member in ours.items():
             if not attribute.startswith("_") and (callable(member) or
                                                   isinstance(member, (property, classmethod, staticmethod))):
                 yield f"{name}.{attribute}", getattr(thing, attribute)  # Python 3.9's classmethods have no docstring

@@ -253,12 +253,12 @@ def test_looking_at_what_is_gone_raises_nothing(start_daemon, end):
     gpu = daemon.connect(connect_timeout=1, reconnect=0, retries=0)
     array = gpu.array(A, name="A")
     gpu.selu(A)
-    seen = repr(array), array._repr_html_()
+    assert repr(array) == "hotplate.Array([[0., 1., 2.],\n                [3., 4., 5.]], name='A')"
     if end == "closed":
         gpu.close()
     else:
         daemon.kill()
-    assert (repr(array), array._repr_html_()) == seen and "local" in repr(array)
+    assert repr(array) == "<hotplate.Array 'A' float64 [2, 3] on local>" and "hotplate.Array on local" in array._repr_html_()
     assert gpu.server == "local"
     assert {"run", "array", "selu"} <= set(dir(gpu)) and "selu" in dir(gpu.aio)
     # A kernel that nobody asked for yet as one that was called: what is wrong is not its name.

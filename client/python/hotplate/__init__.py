@@ -14,8 +14,9 @@ from ._core import __version__
 from .arrays import Array
 from .client import Client, connect
 from .errors import (AlreadyExists, Busy, Cancelled, ConnectionFailed, DeadlineExceeded, Error, InternalError,
-                     InvalidCall, InvalidType, JobCancelled, JobFailed, JobOutOfMemory, JobTimeout, NotAllowed,
-                     NotFound, OutOfMemory, RefLost, RemoteError, UnknownKernel)
+                     InvalidCall, InvalidSyntax, InvalidType, JobCancelled, JobFailed, JobOutOfBounds, JobOutOfMemory, JobTimeout,
+                     NotAllowed, NotFound, OutOfBounds, OutOfMemory, RefLost, RemoteError, UnknownKernel, UnknownName)
+from .noting import eager
 from .receipt import Receipt
 
 if TYPE_CHECKING:
@@ -25,18 +26,19 @@ if TYPE_CHECKING:
     from .functions import progress
     from .joblib_backend import register_joblib
     from .refs import Ref
+    from .namespace import xp
 
 __version__ = _core.__version__
 
 __all__ = ["Actor", "Allocation", "AlreadyExists", "Array", "Busy", "Cancelled", "Client", "ConnectionFailed",
-           "DeadlineExceeded", "Error", "Executor", "InternalError", "InvalidCall", "InvalidType", "JobCancelled",
-           "JobFailed", "JobOutOfMemory", "JobTimeout", "NotAllowed", "NotFound", "OutOfMemory", "Receipt", "Ref", "RefLost", "RemoteError",
-           "SchedulerRefused", "UnknownKernel", "__version__", "connect", "errors", "progress",
-           "register_joblib", "up"]
+           "DeadlineExceeded", "Error", "Executor", "InternalError", "InvalidCall", "InvalidSyntax", "InvalidType", "JobCancelled",
+           "JobFailed", "JobOutOfBounds", "JobOutOfMemory", "JobTimeout", "NotAllowed", "NotFound", "OutOfBounds", "OutOfMemory", "Receipt", "Ref", "RefLost", "RemoteError",
+           "SchedulerRefused", "UnknownKernel", "UnknownName", "__version__", "connect", "eager", "errors", "progress",
+           "register_joblib", "up", "xp"]
 
 # Imported when first used: a script that only calls kernels does not pay for them.
 _LATER = {"Actor": "actors", "Allocation": "allocation", "Executor": "executor", "SchedulerRefused": "allocation", "progress": "functions",
-          "Ref": "refs", "register_joblib": "joblib_backend", "up": "allocation"}
+          "Ref": "refs", "register_joblib": "joblib_backend", "up": "allocation", "xp": "namespace"}
 
 
 def __getattr__(name: str) -> Any:

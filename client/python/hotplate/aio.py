@@ -54,9 +54,10 @@ class Aio(AioKernels):
         if isinstance(kernel, str) and kernel not in client._plans:
             await loop.run_in_executor(None, client._plan, kernel)  # it asks the daemon
         plan, arguments, keywords = resolve(client, kernel, inputs, keywords)
-        if type(plan) is Plan and keywords.get("out") is None:
+        waits = any(isinstance(one, Array) and one._waits() for one in (*arguments, *keywords.values()))
+        if type(plan) is Plan and keywords.get("out") is None and not waits:
             call = plan.prepare(client, arguments, keywords)
-        else:  # it may ask the daemon whether that fits, or send the function
+        else:  # it may ask the daemon whether that fits, send the function, or compute an input
             call = await loop.run_in_executor(None, plan.prepare, client, arguments, keywords)
         ended = _Ended(_inbox(loop), loop.create_future(), call)
         try:

@@ -6,64 +6,102 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional
 
 import numpy as np
 
-from . import _core
+from . import _core, fetching, numpy_protocol
 from .arguments import is_no_array, seconds, text, without_mask
+from .computing import Computing
 from .connection import Connection
-from .errors import AlreadyExists, InvalidType
-from .indexing import part, span
-from .refusing import Refusing
+from .errors import AlreadyExists, Error, InvalidCall, InvalidType, NotFound
+from .graph import SENT, STORED, Node, Stored, stored
+from .operations import told
+from .receipt import Receipt
+from .sending import compute
 
 if TYPE_CHECKING:
     from .arguments import Seconds
-    from .receipt import Receipt
-
-# Bytes that can be read in the time of one more request.
-_GAP = 1 << 18
 
 
-class Array(Refusing):
-    """An array on the daemon. Kernels take it as they take an ndarray, and nothing is sent.
+class Array(Computing):
+    """An array on the daemon. It computes as NumPy's do, and its work happens there.
+
+    Operators, NumPy's functions (numpy.exp(A)) and methods note what to compute. What needs a value sends it, as one expression:
+    numpy(), a kernel that takes the array, bool(), print(), `compute()`. Slices and transposes are views. Kernels take an Array as
+    they take an ndarray, and nothing is sent; they then return Arrays.
 
     Without a name or a lease it is freed with its last reference. With a name it stays until the session ends or `free`;
     with a lease it stays until the lease ends.
 
-    It does not compute yet: operators, comparisons, bool(), iteration and NumPy's functions (numpy.dot(A, B)) raise a
-    TypeError that says what to write. A.numpy(), A[0, :5] and numpy.asarray(A) fetch elements. So does everything that
-    calls numpy.asarray inside, which cannot be told from it: other packages, methods of an ndarray (V.dot(A)), lists
-    (numpy.array([A, B])) and random generators (rng.choice(A)). In sets and dicts an array is itself; `A is B` tells whether two are one.
+    A.numpy() and numpy.asarray(A) fetch elements. So does everything that calls numpy.asarray inside, which cannot be told from
+    it: other packages, methods of an ndarray (V.dot(A)), lists (numpy.array([A, B])) and random generators (rng.choice(A)). What
+    arrays on the daemon do not have is a TypeError that says what to write. In sets and dicts an array is itself; `A is B` tells
+    whether two are one.
 
     Attributes:
         shape, dtype, ndim, size, nbytes: as of an ndarray, read-only; nbytes is in bytes.
-        receipt: the Receipt of the job that made the array; None if it was sent or looked up.
+        receipt: the Receipt of the job that made the array; None if it was sent or looked up, or is not computed yet.
 
     Example:
         >>> A = gpu.array(np.eye(3000), name="A")
-        >>> B = gpu.matmul(A, A, keep=True)
-        >>> B[0, :5]                                 # reads 40 bytes
-        array([1., 0., 0., 0., 0.])
+        >>> B = 2 * A + 1                            # is noted
+        >>> B[0, :3]                                 # is computed; reads 24 bytes
+        hotplate.Array([3., 1., 1.])
     """
 
     def __init__(self, client: Connection, id: str, dtype: str, shape: tuple[int, ...], name: str = "",
                  owned: bool = False, receipt: Optional[Receipt] = None) -> None:
         self._client = client
-        self._id = id
-        self._name = name
         self._shape = tuple(shape)
-        self.receipt = receipt
         self._dtype = dtype
-        self._owned = owned
-        self._ref = _core.ArrayRef(id)
-        if owned:
-            client._core.own(id)
+        self._node = stored(client, id, dtype, self._shape, owned, name)
+        self._node.receipt = receipt
+
+    @property
+    def _ref(self) -> Stored:
+        """It as an input of calls: of a view, a copy. Computes it."""
+        node = self._now()
+        compute([node])
+        if node.kind == SENT:
+            self._upload(node)
+        value: Stored = node.value
+        return value
+
+    def _upload(self, node: Node) -> None:
+        with self._client._computing:
+            if node.kind == SENT:
+                there = self._client._core.put(node.value)
+                node.kind, node.value = STORED, Stored(self._client, there["id"], True)
+
+    def _waits(self) -> bool:
+        """Whether it is computed, or copied, before a call can have it."""
+        return self._now().kind != STORED
+
+    def _own(self) -> Stored:
+        """The array of the daemon that it is, or is a view of. Computes it."""
+        whole = self if self._base is None else self._base
+        return whole._ref  # type: ignore[no-any-return]
 
     @property
     def id(self) -> str:
-        """The daemon's id of it, a str.
+        """The daemon's id of it, a str. Computes it; of a view, the id of a copy.
 
         Example:
             >>> gpu.free(A.id)
         """
-        return self._id
+        value: str = self._ref.id
+        return value
+
+    @property
+    def receipt(self) -> Optional[Receipt]:
+        """The Receipt of the job that made it; None if it was sent or looked up, or is not computed yet.
+
+        Example:
+            >>> (A + 1).compute().receipt.kernel_ns
+        """
+        return self._now().receipt if self._base is None else None
+
+    @property
+    def _name(self) -> str:
+        name: str = self._node.name if self._base is None else ""
+        return name
 
     @property
     def name(self) -> str:
@@ -74,68 +112,6 @@ class Array(Refusing):
             True
         """
         return self._name
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Its length along each axis.
-
-        Example:
-            >>> A.shape
-            (3000, 3000)
-        """
-        return self._shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The elements' dtype.
-
-        Raises:
-            TypeError: NumPy does not have this dtype (bfloat16).
-
-        Example:
-            >>> A.dtype
-            dtype('float64')
-        """
-        try:
-            return np.dtype(self._dtype)
-        except TypeError:
-            raise InvalidType(f"array {self.name or self.id} is {self._dtype}, which NumPy has not") from None
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes.
-
-        Example:
-            >>> A.ndim
-            2
-        """
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements.
-
-        Example:
-            >>> A.size
-            9000000
-        """
-        count = 1
-        for length in self.shape:
-            count *= length
-        return count
-
-    @property
-    def nbytes(self) -> int:
-        """The number of bytes.
-
-        Raises:
-            TypeError: NumPy does not have this dtype (bfloat16).
-
-        Example:
-            >>> A.nbytes
-            72000000
-        """
-        return self.size * self.dtype.itemsize
 
     @property
     def device(self) -> str:
@@ -175,7 +151,8 @@ class Array(Refusing):
             >>> A.describe()["location"]
             'host'
         """
-        return self._client._core.describe_array(self.id)
+        description: dict[str, Any] = self._client._core.describe_array(self._own().id)
+        return description
 
     def numpy(self, out: Optional[np.ndarray[Any, Any]] = None) -> np.ndarray[Any, Any]:
         """Fetches its elements.
@@ -194,68 +171,46 @@ class Array(Refusing):
         Example:
             >>> A.numpy().sum()
         """
-        if out is None:
-            return self._client._core.get(self.id)
-        check_destination("out", out, self._dtype, self.shape)
-        self._client._core.get_into(self.id, out)
-        return out
+        if out is not None:
+            check_destination("out", out, self._dtype, self.shape)
+        node = self._node if self._base is None else self._base._node
+        compute([node], node if self._base is None and self.size == 1 else None)
+        if self._base is None and node.kind == STORED:
+            if out is not None:
+                self._client._core.get_into(node.value.id, out)
+                return out
+            fetched: np.ndarray[Any, Any] = self._client._core.get(node.value.id)
+            return fetched
+        to = np.empty(self._shape, self.dtype) if out is None else out
+        shape, offset, strides = self._where()
+        if node.kind == SENT:
+            if to.size:
+                to[...] = np.lib.stride_tricks.as_strided(node.value.reshape(-1)[offset:], shape,
+                                                          [step * to.itemsize for step in strides])
+        else:
+            fetching.read(self._client._core, node.value.id, offset * to.itemsize, tuple(step * to.itemsize for step in strides),
+                          to)
+        return to
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray[Any, Any]:
         if copy is False:
-            raise ValueError(f"array {self.name or self.id} is on the daemon: without a copy it is not to be had here")
+            raise ValueError(f"{told(self)} is on the daemon: without a copy it is not to be had here")
         fetched = self.numpy()
         return fetched if dtype is None else fetched.astype(dtype, copy=False)
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return numpy_protocol.ufunc(self, ufunc, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
+        return numpy_protocol.function(self, function, arguments, options)
+
     def __dlpack__(self, **options: Any) -> Any:
         if options.pop("copy", None) is False:
-            raise BufferError(f"array {self.name or self.id} is on the daemon: without a copy it is not to be had here")
+            raise BufferError(f"{told(self)} is on the daemon: without a copy it is not to be had here")
         return self.numpy().__dlpack__(**{key: value for key, value in options.items() if value is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # host memory
-
-    def __getitem__(self, index: Any) -> Any:
-        """Fetches a part, as indexing an ndarray would give it.
-
-        Integers, slices, None and ... fetch only that part, and gaps of up to 256 KiB in it. Lists and masks fetch the whole
-        array.
-
-        Raises:
-            IndexError: the index is outside the array.
-        """
-        named = part(index, self.shape, self.dtype)
-        if named is None:
-            return self.numpy()[index]
-        begin, shape, steps = named
-        result = np.empty(shape, self.dtype)
-        if result.size:
-            self._read(begin, steps, result)
-        # An element is a scalar; with an ellipsis, an array without axes.
-        return result if shape or isinstance(index, tuple) and Ellipsis in index or index is Ellipsis else result[()]
-
-    def _read(self, begin: int, steps: tuple[int, ...], to: np.ndarray[Any, Any]) -> None:
-        """Reads the elements from byte `begin` on, so many bytes apart along each axis, into `to`."""
-        low, high = span(begin, steps, to.shape, to.itemsize)
-        if steps:
-            widest = max(range(len(steps)), key=lambda axis: abs(steps[axis]) * (to.shape[axis] - 1))
-            rest = steps[:widest] + steps[widest + 1:]
-            inner_low, inner_high = span(begin, rest, to.shape[:widest] + to.shape[widest + 1:], to.itemsize)
-            count = to.shape[widest]
-            if count > 1 and count * (inner_high - inner_low + _GAP) < high - low:
-                for i in range(count):
-                    self._read(begin + i * steps[widest], rest, np.moveaxis(to, widest, 0)[i, ...])
-                return
-        if high - low == to.nbytes and to.flags.c_contiguous and all(step >= 0 for step in steps):
-            self._client._core.get_into(self.id, to, offset=low)
-            return
-        block = np.empty(high - low, np.uint8)
-        self._client._core.get_into(self.id, block, offset=low)
-        to[...] = np.ndarray(to.shape, to.dtype, block, begin - low, steps)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of an array without axes")
-        return self.shape[0]
 
     def renew(self, lease: Seconds) -> None:
         """Gives it a new lease, with which it outlives this client and its session.
@@ -270,50 +225,75 @@ class Array(Refusing):
         Example:
             >>> A.renew(3600)
         """
-        self._client._core.renew(self.id, seconds("lease", lease))
-        self._keep()
+        self._check_is_no_view("gets a lease")
+        own = self._ref
+        self._client._core.renew(own.id, seconds("lease", lease))
+        own.keep()
 
     def free(self) -> None:
         """Frees it now, also for other clients that use it by its name.
 
+        What was written with it and is not computed yet can no longer be: it raises KeyError.
+
         Raises:
             KeyError: it was freed already.
+            ValueError: it is a view.
 
         Example:
             >>> A.free()
         """
-        self._keep()
-        self._client._core.free(self.id)
+        self._check_is_no_view("is freed")
+        own = self._ref
+        own.keep()
+        self._client._core.free(own.id)
 
-    def _keep(self) -> None:
-        if self._owned:
-            self._owned = False
-            self._client._core.disown(self.id)
+    def _check_is_no_view(self, what: str) -> None:
+        if self._base is not None:
+            raise InvalidCall(f"{told(self)} is a view: it {what} with the array that it is a view of")
 
     def __copy__(self) -> Array:
-        return self  # the daemon has it once, and frees it with the last reference
+        return self.copy()
 
     def __deepcopy__(self, memo: Any) -> Array:
-        return self
+        return self.copy()
 
     def __reduce__(self) -> Any:
-        raise TypeError(f"array {self.name or self.id} is on the daemon {self._client.server} and cannot be pickled: "
+        raise TypeError(f"{told(self)} is on the daemon {self._client.server} and cannot be pickled: "
                         "take its elements, numpy(), or its name")
-
-    def __del__(self) -> None:
-        # An array whose construction failed owns nothing.
-        if getattr(self, "_owned", False):
-            self._client._core.release_later(self.id)
 
     def _repr_html_(self) -> str:
         from .html import table
 
-        rows = [("name", self.name or "–"), ("dtype", self._dtype), ("shape", list(self.shape)), ("id", self.id)]
+        rows = [("name", self.name or "–"), ("dtype", self._dtype), ("shape", list(self.shape)), ("elements", self._printed())]
         return table(rows, caption=f"hotplate.Array on {self._client.server}")
 
+    def _printed(self) -> str:
+        try:
+            return fetching.printed(self, "", " ")
+        except (NotFound, ConnectionError, RuntimeError) as error:
+            return f"({error})"
+
+    def __str__(self) -> str:
+        return fetching.printed(self, "", " ")
+
+    def __format__(self, form: str) -> str:
+        return format(self.item(), form) if not self._shape else format(str(self), form)
+
     def __repr__(self) -> str:
-        name = f" {self.name!r}" if self.name else ""
-        return f"<hotplate.Array{name} {self._dtype} {list(self.shape)} on {self._client.server}>"
+        node = self._node if self._base is None else self._base._node
+        try:
+            # Errors of what was written are the user's; of an array that is gone there are some words.
+            compute([node], node if self._base is None and self.size == 1 else None)
+            try:
+                return fetching.represented(self, self.name)
+            except (NotFound, TypeError):  # freed; of a dtype that NumPy has not
+                return told(self)
+        except ConnectionError:
+            return told(self)
+        except RuntimeError as error:
+            if isinstance(error, Error):
+                raise
+            return told(self)  # its client is closed
 
 
 def send(client: Connection, data: Any, name: str, lease: Optional[Seconds], replace: bool, dtype: Any, progress: Any,
@@ -330,7 +310,7 @@ def send(client: Connection, data: Any, name: str, lease: Optional[Seconds], rep
                                   f"{'; renew(lease) gives it another lease' if what == 'lease' else ''}")
         return described(client, client._core.describe_array(name))
     if isinstance(data, Array):
-        raise InvalidType(f"data is {data!r}, which is on a daemon already: another copy is gpu.array(A.numpy())")
+        raise InvalidType(f"data is {told(data)}, which is on a daemon already: another copy is A.copy()")
     plain = without_mask("data", data)
     # A Decimal, or an integer of more than 64 bits, is a number of the dtype that is asked for.
     if is_no_array(data, plain) and (dtype is None or not hasattr(data, "__float__")):

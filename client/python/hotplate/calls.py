@@ -17,6 +17,7 @@ from .connection import Connection
 from .errors import InvalidCall, InvalidType
 from .forms import arranged
 from .kernel_spec import OPTIONS, KernelSpec
+from .operations import told
 from .receipt import Receipt
 
 _NDARRAY = np.ndarray
@@ -50,7 +51,7 @@ class Call:
         self.kernel = plan.name
         self.inputs = inputs
         self.options = options
-        # The original inputs. If an Array's last reference went, it would be freed before its job began.
+        # The original inputs. What an Array is now is among `inputs`, and is not freed before its job has it.
         self.values = values
 
     def run(self) -> Any:
@@ -102,14 +103,16 @@ class Plan(KernelSpec):
         for param in self.required:
             if keywords.get(param.keyword, keywords.get(param.name)) is None:
                 raise InvalidType(f"{self.name} needs {param.keyword}=: {param.docs}")
-        options = _core.Options() if keywords else _NOTHING_SAID
-        call = Call(client, self, self._arrays(client, values), options, values)
+        prepared = self._arrays(client, values)
+        stays = prepared is not values and any(isinstance(value, Array) for value in values.values())
+        options = _core.Options() if keywords or stays else _NOTHING_SAID
+        call = Call(client, self, prepared, options, values)
         if only is not None:
             call.only = only
         if params:
             options.params = params
-        if special:
-            self._options(call, special)
+        if special or stays:
+            self._options(call, special or {})
         return call
 
     def _sorted(self, values: dict[str, Any], keywords: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -135,9 +138,9 @@ class Plan(KernelSpec):
     def _check_is_there(self, client: Connection, name: str, array: Array) -> None:
         """Ids of arrays are a daemon's own: another daemon may have another array of the same id."""
         if array._client.closed:
-            raise InvalidType(f"{self.name}: {name} is {array!r}, whose client is closed: what stays is gpu.array(name=…)")
+            raise InvalidType(f"{self.name}: {name} is {told(array)}, whose client is closed: what stays is gpu.array(name=…)")
         if not client.same_daemon(array._client):
-            raise InvalidType(f"{self.name}: {name} is {array!r}, and that is another daemon than this call's: its elements "
+            raise InvalidType(f"{self.name}: {name} is {told(array)}, and that is another daemon than this call's: its elements "
                               "are A.numpy()")
 
     def _arrays(self, client: Connection, values: dict[str, Any]) -> dict[str, Any]:
@@ -213,11 +216,11 @@ class Plan(KernelSpec):
         for name in here:
             if type(values[name]) is int and plain[name].dtype == np.dtype(object):
                 raise InvalidCall(f"{self.name}: {name} is {shown(values[name])}, which is no 64-bit integer")
-        told = words([f"{name} is {_told(values[name], plain[name])}" for name in here])
+        are = words([f"{name} is {_told(values[name], plain[name])}" for name in here])
         one = "of one dtype, " if len(names) > 1 else ""
         takes = words(sorted(map(str, dtypes)), "or")
         advice = "" if any(is_no_array(values[name], plain[name]) for name in here) else ": convert with astype"
-        raise InvalidType(f"{self.name} takes {words(names)} {one}{takes}; {told}{advice}")
+        raise InvalidType(f"{self.name} takes {words(names)} {one}{takes}; {are}{advice}")
 
     def _counts_as(self, value: Any, dtypes: frozenset[np.dtype[Any]]) -> np.dtype[Any]:
         """The array's dtype; float64 (complex128) for integers and bools if the kernel takes none, as in
@@ -239,6 +242,8 @@ class Plan(KernelSpec):
             if given.get(name) is not None:
                 setattr(options, name, seconds(f"{self.name}: {name}", given[name]))
         keep = given.get("keep")
+        if keep is None and given.get("out") is None and any(isinstance(value, Array) for value in call.values.values()):
+            keep = True  # with an array of the daemon's among the inputs, results are the daemon's too
         if keep is not None and keep is not False:
             options.keep = self._keep(outputs, keep, given.get("lease"))
         elif given.get("lease") is not None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional
 
 from . import _core
 from .arguments import count, number_of_job, path, seconds, shown, text
 from .arrays import Array, described, send
 from .errors import Error, InvalidType
+from .expressions import KERNEL, Expression, evaluated
 from .jobs import Job, Jobs
 from .kernels import Kernels, sent_once
 from .numpy_functions import NumPyFunctions
@@ -124,6 +125,31 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             >>> gpu.run("selu", x, alpha=1.67)
         """
         return self._plan(name).prepare(self, inputs, keywords).run()
+
+    def eval(self, expression: str, names: Optional[Mapping[str, Any]] = None, /, **keywords: Any) -> Any:
+        """Computes an expression, a line of NumPy as a text, on the daemon in one pass.
+
+        The page expressions (`hotplate help expressions`) has its operators and functions. Dtypes follow NumPy 2.
+
+        Args:
+            expression: "where(x > 0, x, a*exp(x) - a)"; several statements, with ; between them, give several outputs.
+            names, keywords: an array or a number for each name in it; `names` is for those that are options too.
+                Python's numbers take the dtype of the arrays beside them, as in NumPy.
+            keywords: also the options of every call: keep=, out=, device= and so on.
+
+        Returns:
+            An ndarray, or a NumPy scalar; with `keep` a hotplate.Array. Of several outputs a named tuple.
+
+        Raises:
+            SyntaxError, NameError: the text is no expression, or has a name that stands for nothing.
+            ValueError, IndexError: shapes do not broadcast, or an index is outside.
+            TypeError: an operator does not take these dtypes.
+
+        Example:
+            >>> gpu.eval("2*x + exp(y)", x=np.arange(3.0), y=np.zeros(3))
+            array([1., 3., 5.])
+        """
+        return evaluated(self, expression, names, keywords).run()
 
     def submit(self, kernel: Any, /, *inputs: Any, **keywords: Any) -> CallFuture:
         """Starts a call and returns at once.
@@ -364,6 +390,8 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         """
         if keywords.get("out") is not None:
             raise InvalidType(f"{name}: out= is for a call that is waited for; wait(job_id) gives the result of this one")
+        if keywords.get("keep") is None:
+            keywords["keep"] = False  # what has no name is fetched, not kept for nobody
         call = self._plan(name).prepare(self, inputs, keywords)
         try:
             return self._core.submit(call.kernel, call.inputs, call.options)
@@ -404,7 +432,9 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         return self._fetched(self._core.fetch(number_of_job(job_id)))
 
     def _fetched(self, result: _core.Result) -> Any:
-        return self._plan(Receipt.of_result(result).kernel).value(self, result, None, None)
+        kernel: str = Receipt.of_result(result).kernel
+        plan = Expression("", (), result.outputs()) if kernel == KERNEL else self._plan(kernel)
+        return plan.value(self, result, None, None)
 
     def job(self, job_id: JobId) -> Job:
         """A job's state, progress, error and receipt, as a dict: see hotplate.jobs.Job.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import itertools
+import threading
 import weakref
-from typing import Any, TypeVar
+from typing import Any, Optional, TypeVar
 
 from . import _core
 
@@ -23,6 +25,8 @@ class Connection:
         self._core = core
         self._server = core.server_name  # also of one that is closed
         self._generation = ""  # see same_daemon
+        self._computing = threading.RLock()  # while an expression of its arrays runs: see graph.compute
+        self._number = next(_numbers)
         _open.add(self)
 
     @property
@@ -116,6 +120,15 @@ class Connection:
 
 # At exit their threads must not come back to an interpreter that is gone.
 _open: weakref.WeakSet[Connection] = weakref.WeakSet()
+
+
+_numbers = itertools.count()
+
+
+def newest() -> Optional[Connection]:
+    """The client that was connected last, of those that are open."""
+    clients = sorted((client for client in list(_open) if not client.closed), key=lambda client: client._number)
+    return clients[-1] if clients else None
 
 
 def _close_all() -> None:

@@ -61,6 +61,36 @@ class InvalidType(Error, TypeError):
     code = "INVALID_ARGUMENT"
 
 
+class InvalidSyntax(Error, SyntaxError):
+    """The text of an expression is no expression; a caret shows the place.
+
+    Example:
+        >>> gpu.eval("2*(x", x=x)
+    """
+
+    code = "INVALID_ARGUMENT"
+
+
+class UnknownName(Error, NameError):
+    """An expression has a name that is no input, number or function.
+
+    Example:
+        >>> gpu.eval("2*y", x=x)
+    """
+
+    code = "INVALID_ARGUMENT"
+
+
+class OutOfBounds(Error, IndexError):
+    """An index is outside the array.
+
+    Example:
+        >>> gpu.eval("x[10]", x=np.arange(5))
+    """
+
+    code = "INVALID_ARGUMENT"
+
+
 class NotFound(Error, KeyError):
     """There is no array or job of that id or name.
 
@@ -212,6 +242,14 @@ class JobTimeout(JobFailed, TimeoutError):
     state = "TIMEOUT"
 
 
+class JobOutOfBounds(JobFailed, OutOfBounds):
+    """An index that an expression computed is outside the array.
+
+    Example:
+        >>> A[places].numpy()   # places has an index that A has not
+    """
+
+
 class JobCancelled(JobFailed, Cancelled):
     """The job was cancelled while it waited or ran.
 
@@ -272,7 +310,7 @@ _OF_CODE = {
 }
 
 
-def _kind(code: str, fields: Sequence[str], end: Optional[Mapping[str, Any]]) -> type[Error]:
+def _kind(code: str, message: str, fields: Sequence[str], end: Optional[Mapping[str, Any]]) -> type[Error]:
     exhausted = code == "RESOURCE_EXHAUSTED"
     if code == "NOT_FOUND" and "ref" in fields:  # told before the call's job began, or while it waited
         return RefLost
@@ -281,6 +319,8 @@ def _kind(code: str, fields: Sequence[str], end: Optional[Mapping[str, Any]]) ->
             return JobTimeout
         if end["state"] == "CANCELLED":
             return JobCancelled
+        if code in ("OUT_OF_RANGE", "INVALID_ARGUMENT") and " is out of bounds for axis " in message:
+            return JobOutOfBounds  # of an expression, by whose values alone it is known
         return JobOutOfMemory if exhausted and "memory" in fields else JobFailed
     if code == "NOT_FOUND" and "kernel" in fields:
         return UnknownKernel
@@ -298,7 +338,7 @@ def from_status(code: str, message: str, violations: Sequence[tuple[str, str]], 
     """The exception for an error of the client library, which calls this."""
     fields = [field for field, _ in violations]
     exception: Mapping[str, Any] = ((end or {}).get("error") or {}).get("exception") or {}
-    kind = _kind(code, fields, end)
+    kind = _kind(code, message, fields, end)
     if exception:
         kind = RemoteError
     # Only of what is said of a call's own arguments: other flags are those of the daemon.

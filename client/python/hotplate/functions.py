@@ -19,6 +19,7 @@ from .environments import check_numpy, environment_of
 from .environments import forget as forget_environments
 from .errors import Error, InvalidCall, InvalidType, NotFound
 from .function_code import cloudpickle_here, name_of, pack
+from .operations import told
 from .prints import Printer
 from .receipt import Receipt
 from .refs import Held, Ref
@@ -288,7 +289,7 @@ def _packed(name: str, client: Connection, environment: Environment, chosen: Opt
             value._check_for(name, client, chosen)
         elif isinstance(value, Array):
             if value._client is not client and not client.same_daemon(value._client):
-                raise InvalidType(f"{name}: {value!r} is on another daemon than this call's: its elements are A.numpy()")
+                raise InvalidType(f"{name}: {told(value)} is on another daemon than this call's: its elements are A.numpy()")
         elif type(value) is not np.ndarray or value.dtype not in _DTYPES or value.ndim > _MOST_AXES:
             return None
         if id(value) not in places:
@@ -296,7 +297,7 @@ def _packed(name: str, client: Connection, environment: Environment, chosen: Opt
                 if type(value) is np.ndarray:
                     return None
                 raise InvalidCall(f"{name}: there are more than {_MOST_ARRAYS} arrays and Refs among the arguments, and this one "
-                                  f"is the daemon's: {value!r}")
+                                  f"is the daemon's: {told(value) if isinstance(value, Array) else value!r}")
             places[id(value)] = len(arrays)
             seen.append(value)
             arrays.append(value if isinstance(value, (Array, Ref)) else

@@ -66,17 +66,20 @@ std::pair<std::vector<std::string>, std::vector<std::string>> ExpressionNames(co
 }  // namespace
 
 void BindExpressions(py::module_& module) {
-  module.def("expression_names", ExpressionNames);
-  module.def("check_expression", [](const std::string& text, const std::vector<Given>& inputs,
-                                    const std::vector<std::pair<std::string, std::string>>& scalars) {
-    py::list outputs;
-    for (const auto& [name, dtype, shape] : CheckExpression(text, inputs, scalars)) {
-      py::tuple sizes(shape.size());
-      for (std::size_t i = 0; i < shape.size(); ++i) sizes[i] = shape[i];
-      outputs.append(py::make_tuple(name, dtype, sizes));
-    }
-    return outputs;
-  });
+  module.def("expression_names", ExpressionNames, py::arg("text"));
+  module.def(
+      "check_expression",
+      [](const std::string& text, const std::vector<Given>& inputs,
+         const std::vector<std::pair<std::string, std::string>>& scalars) {
+        py::list outputs;
+        for (const auto& [name, dtype, shape] : CheckExpression(text, inputs, scalars)) {
+          py::tuple sizes(shape.size());
+          for (std::size_t i = 0; i < shape.size(); ++i) sizes[i] = shape[i];
+          outputs.append(py::make_tuple(name, dtype, sizes));
+        }
+        return outputs;
+      },
+      py::arg("text"), py::arg("inputs"), py::arg("scalars"));
 }
 
 }  // namespace hotplate::python

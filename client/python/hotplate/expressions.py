@@ -1,0 +1,90 @@
+"""Expressions: a line of NumPy as a text, for `Client.eval`."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from typing import Any, Mapping, Optional, Sequence
+
+import numpy as np
+
+from . import _core
+from .arguments import is_no_array, near, path, shown, without_mask
+from .arrays import Array
+from .calls import Call, Plan
+from .connection import Connection
+from .errors import InvalidType
+from .kernel_spec import OPTIONS
+
+KERNEL = "expression"
+
+
+class Expression(Plan):
+    """A text as the plan of a call: its inputs are the arrays that it names."""
+
+    def __init__(self, text: str, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        super().__init__({"name": KERNEL, "params": [], "type_variables": [],
+                          "inputs": [{"name": name, "type": "float64"} for name in inputs],
+                          "outputs": [{"name": name} for name in outputs]})
+        self.text = text
+
+    def value(self, client: Connection, result: _core.Result, out: Optional[Mapping[str, np.ndarray[Any, Any]]],
+              keep: Optional[Mapping[str, tuple[str, Optional[float]]]]) -> Any:
+        """As of a kernel, with NumPy's warnings."""
+        if result.warning:
+            warnings.warn(result.warning, RuntimeWarning, stacklevel=5)
+        return super().value(client, result, out, keep)
+
+    def call(self, client: Connection, values: Mapping[str, Any], numbers: Mapping[str, Any],
+             options: Mapping[str, Any]) -> Call:
+        """The call for these arrays and numbers, checked as far as possible without the daemon."""
+        for name, value in values.items():
+            if isinstance(value, Array) and value._client is not client:
+                self._check_is_there(client, name, value)
+        inputs = {name: value._ref if isinstance(value, Array) else value for name, value in values.items()}
+        call = Call(client, self, inputs, _core.Options(), values)
+        call.options.expression = self.text
+        call.options.params = dict(numbers)
+        self._options(call, options)
+        return call
+
+
+def evaluated(client: Connection, text: Any, names: Optional[Mapping[str, Any]], keywords: Mapping[str, Any]) -> Call:
+    """Implements `Client.eval`: the call of a text.
+
+    Raises:
+        TypeError: the text is no str, or a name stands for what is neither an array nor a number.
+    """
+    if not isinstance(text, str):
+        raise InvalidType(f"eval: the expression is {shown(text)}; it must be a str")
+    options = {name: value for name, value in keywords.items() if name in OPTIONS}
+    given = {**(names or {}), **{name: value for name, value in keywords.items() if name not in OPTIONS}}
+    taken, outputs = _core.expression_names(text)
+    values: dict[str, Any] = {}
+    numbers: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in taken:
+            raise InvalidType(f"eval: the expression has no name {name!r}{near(name, [*taken, *OPTIONS])}")
+        if type(value) in (bool, int, float) and not (type(value) is int and not -2**63 <= value < 2**63):
+            numbers[name] = value
+        elif type(value) in (int, complex):  # a literal, which is weak as Python's numbers are
+            text = re.sub(rf"\b{name}\b", f"({value!r})", text)
+        else:
+            values[name] = _input(name, value)
+    if not any(isinstance(value, _core.PathRef) for value in values.values()):
+        _core.check_expression(text, [(name, str(value.dtype), value.shape) for name, value in values.items()],
+                               [(name, {bool: "bool", int: "int64", float: "float64"}[type(value)])
+                                for name, value in numbers.items()])
+    return Expression(text, list(values), outputs).call(client, values, numbers, options)
+
+
+def _input(name: str, value: Any) -> Any:
+    if isinstance(value, Array):
+        return value
+    if isinstance(value, os.PathLike):
+        return _core.PathRef(path(name, value))
+    plain = without_mask(name, value)
+    if is_no_array(value, plain) or plain.dtype.kind not in "biufc":
+        raise InvalidType(f"eval: {name} is {shown(value)}, which is neither an array of numbers nor a number")
+    return np.ascontiguousarray(plain.astype(plain.dtype.newbyteorder("="), copy=False)).reshape(plain.shape)

@@ -1,0 +1,221 @@
+"""An array that shows a node of the graph, or a view of one that does: what it is, parts of it, and assignment to them."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Callable, Optional, TypeVar
+
+import numpy as np
+
+from .errors import InvalidCall, InvalidType
+from .graph import STORED, Node, view
+from .indexing import assigned, gather, keys_of, part
+from .operations import Lazy, converted, told
+from .sending import compute
+from .views import Geometry, in_order, is_in_order, viewed
+
+Self = TypeVar("Self", bound="Noted")
+
+
+class Noted(Lazy):
+    """An array that is no view shows a node of its own, `_node`. A view has a base, and shows of that what it is at the time."""
+
+    _base: Any = None
+    _geometry: Geometry
+    _seen: Optional[tuple[Node, Node]] = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its length along each axis.
+
+        Example:
+            >>> A.shape
+            (3000, 3000)
+        """
+        return self._shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The elements' dtype.
+
+        Raises:
+            TypeError: NumPy does not have this dtype (bfloat16).
+
+        Example:
+            >>> A.dtype
+            dtype('float64')
+        """
+        try:
+            return np.dtype(self._dtype)
+        except TypeError:
+            raise InvalidType(f"{told(self)} is {self._dtype}, which NumPy has not") from None
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes.
+
+        Example:
+            >>> A.ndim
+            2
+        """
+        return len(self._shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements.
+
+        Example:
+            >>> A.size
+            9000000
+        """
+        count = 1
+        for length in self._shape:
+            count *= length
+        return count
+
+    @property
+    def nbytes(self) -> int:
+        """The number of bytes.
+
+        Raises:
+            TypeError: NumPy does not have this dtype (bfloat16).
+
+        Example:
+            >>> A.nbytes
+            72000000
+        """
+        return self.size * self.dtype.itemsize
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
+
+    @classmethod
+    def _of(cls: type[Self], node: Node) -> Self:
+        """A new array that shows a node."""
+        array = object.__new__(cls)
+        array._client = node.client
+        array._node = node
+        array._dtype = node.dtype
+        array._shape = node.shape
+        node.holder = weakref.ref(array)
+        return array
+
+    def _view(self: Self, geometry: Geometry) -> Self:
+        """A view of this array, or of the one that it is a view of."""
+        array = object.__new__(type(self))
+        array._client = self._client
+        array._node = None
+        array._base = self if self._base is None else self._base
+        array._dtype = self._dtype
+        array._shape = geometry[0]
+        array._geometry = geometry
+        return array
+
+    def _now(self) -> Node:
+        """The node that it shows now."""
+        if self._base is None:
+            node: Node = self._node
+            return node
+        base: Node = self._base._node
+        if self._seen is None or self._seen[0] is not base:
+            whole = self._shape == base.shape and is_in_order(self._geometry)
+            self._seen = (base, base if whole else view(base, *self._geometry))
+        return self._seen[1]
+
+    def _where(self) -> Geometry:
+        """The elements that it shows, of its base or of itself."""
+        return self._geometry if self._base is not None else (self._shape, 0, in_order(self._shape))
+
+    def compute(self: Self) -> Self:
+        """Computes it now, if it is not computed yet, and waits. It stays on the daemon.
+
+        Returns:
+            The array itself.
+
+        Raises:
+            MemoryError: there is no room for it.
+            Exception: what the computation raises, with the line that it was written at.
+
+        Example:
+            >>> y = (x * 2 + 1).compute()
+        """
+        compute([self._now() if self._base is None else self._base._node])
+        return self
+
+    def _viewed(self: Self, how: Callable[[np.ndarray[Any, Any]], Any]) -> Self:
+        return self._view(viewed(self._where(), how))
+
+    def _into(self: Self, node: Node, out: Any, name: str) -> Self:
+        """A result, or the array that it is to be in."""
+        if isinstance(out, tuple) and len(out) == 1:
+            out, = out
+        if out is None:
+            return self._of(node)
+        if not isinstance(out, Noted):
+            raise InvalidType(f"{name}: out is a {type(out).__name__}; the result of arrays on the daemon stays there: fetch it, "
+                              "A.numpy(out=…)")
+        into: Any = out._assign(node, name)
+        return into  # type: ignore[no-any-return]
+
+    # Parts.
+
+    def __getitem__(self: Self, index: Any) -> Self:
+        """A part, as of an ndarray: integers, slices, None and ... give a view, and nothing is copied. Arrays of integers give
+        a new array.
+
+        Raises:
+            IndexError: the index is outside the array.
+            TypeError: a mask on the daemon.
+        """
+        keys = keys_of(index)
+        geometry = part(self._where(), keys)
+        return self._view(geometry) if geometry is not None else self._of(gather(self, keys))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Assigns to a part. Views of this array show it; what was computed from it before does not.
+
+        Raises:
+            ValueError: this is a view, or has a name or a lease; the value does not fit.
+            IndexError: the index is outside the array.
+        """
+        self._check_may_change()
+        node = assigned(self, index, value)
+        if node is not None:
+            self._becomes(node)
+
+    def _check_may_change(self) -> None:
+        if self._base is not None:
+            raise InvalidCall(f"assignment destination is a view: nothing is assigned through {told(self)}; assign to the array "
+                              "itself, A[1:3] = …, or to a copy, V.copy()")
+        if self._node.kind == STORED and not self._node.value.owned:
+            raise InvalidCall(f"assignment destination is read-only: {told(self)} has a name or a lease, and others may read it; assign "
+                              "to a copy of your own, A.copy()")
+
+    def _becomes(self, node: Node) -> None:
+        """From now on it shows another node, of the same dtype and shape."""
+        self._node = node
+        node.holder = weakref.ref(self)
+
+    def _assign(self: Self, node: Node, name: str = "assignment") -> Self:
+        """Becomes the result of an operation, in its own dtype."""
+        self._check_may_change()
+        if node.shape != self._shape:
+            raise InvalidCall(f"{name}: non-broadcastable output operand with shape {self._shape} doesn't match the broadcast shape "
+                              f"{node.shape}")
+        if node.dtype != self._dtype:
+            if not np.can_cast(node.dtype, self._dtype, "same_kind"):
+                raise InvalidType(f"Cannot cast ufunc '{name}' output from dtype('{node.dtype}') to dtype('{self._dtype}') with casting "
+                                  "rule 'same_kind'")
+            node = converted(self._client, node, self._dtype)
+        self._becomes(node)
+        return self
+
+    def fill(self, value: Any) -> None:
+        """Assigns one number to all elements.
+
+        Example:
+            >>> x.fill(0)
+        """
+        self[...] = value

@@ -1,0 +1,227 @@
+"""From an operation and its arguments to a node, whose dtype and shape the expression language's own rules give."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Optional, Sequence
+
+import numpy as np
+
+from . import _core
+from .arguments import is_no_array, shown, without_mask
+from .connection import Connection
+from .errors import InvalidCall, InvalidType
+from .graph import EACH, WHOLE, Node, sent, stored
+from .noting import note
+from .sending import literal
+
+# An ndarray of no more bytes is sent with the expression. A larger one is uploaded at its line.
+_MOST_SENT = 1 << 16
+_KINDS = {bool: "bool", int: "int64", float: "float64"}
+_NAMES = ("x", "y", "z", *(f"x{number}" for number in range(3, 64)))
+# What the daemon's arrays can be.
+DTYPES = frozenset(("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
+                    "float64", "complex64", "complex128"))
+_RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in DTYPES if name.lstrip("u").startswith("int")}
+_COMPARISONS = {"equal": (False, False), "not_equal": (True, True), "less": (False, True), "less_equal": (False, True),
+                "greater": (True, False), "greater_equal": (True, False)}
+# Whose results are not integers.
+_INEXACT = frozenset(("divide", "arctan2", "hypot", "copysign", "logaddexp"))
+# By the operation and its operands' dtypes and shapes.
+_known: dict[Any, tuple[str, tuple[int, ...]]] = {}
+
+
+class Lazy:
+    """Whatever shows a node: every hotplate.Array."""
+
+    _client: Any
+    _base: Any
+    _node: Any
+    _dtype: str
+    _shape: tuple[int, ...]
+
+    def _now(self) -> Node:
+        raise NotImplementedError
+
+
+def node_of(client: Connection, value: Any, what: str = "operand") -> Node:
+    """The node of an array, or of anything that numpy.asarray takes: its value now, whatever becomes of it.
+
+    Raises:
+        TypeError: it is neither, or is on another daemon.
+    """
+    if isinstance(value, Node):
+        return value
+    if isinstance(value, Lazy):
+        if value._client is not client and not client.same_daemon(value._client):
+            raise InvalidType(f"the {what} {told(value)} is on another daemon: its elements are A.numpy()")
+        node: Node = value._node if value._base is None else value._now()
+        return node
+    plain = without_mask(what, value)
+    if is_no_array(value, plain):
+        raise InvalidType(f"the {what} is {shown(value)}, a {type(value).__name__}, which is no array")
+    if plain.dtype.name not in DTYPES:
+        raise InvalidType(f"the {what} is of dtype {plain.dtype}; the arrays of a daemon are of numbers")
+    if plain.nbytes <= _MOST_SENT:
+        return sent(client, np.array(plain, plain.dtype.newbyteorder("="), order="C"))
+    there = client._core.put(np.asarray(plain, plain.dtype.newbyteorder("="), order="C"))
+    return stored(client, there["id"], plain.dtype.name, plain.shape, owned=True)
+
+
+def told(array: Any) -> str:
+    """An array in the words of an error: nothing is computed for it."""
+    name = f" {array.name!r}" if getattr(array, "name", "") else ""
+    return f"<hotplate.Array{name} {array._dtype} {list(array._shape)} on {array._client.server}>"
+
+
+def each(client: Connection, text: str, values: Sequence[Any], name: str = "") -> Node:
+    """Notes an operation element by element. `text` has {} for each value; `name` is NumPy's, for errors.
+
+    Raises:
+        TypeError: the operation does not take these dtypes, or a value is no array.
+        ValueError: the shapes do not broadcast.
+        OverflowError: a number is outside of the array's dtype.
+    """
+    operands: list[Any] = []
+    key: list[Any] = [text]
+    whole = False
+    for value in values:
+        kind = type(value)
+        if kind in _KINDS:
+            key.append(_KINDS[kind])
+            whole = whole or kind is int
+        elif kind is complex:
+            key.append("complex128")
+        else:
+            own = isinstance(value, Lazy) and value._base is None and value._client is client
+            value = value._node if own else node_of(client, value)
+            key.append(value.dtype)
+            key.append(value.shape)
+        operands.append(value)
+    if whole:
+        changed = _whole_numbers(client, operands, key, name)
+        if changed is not None:
+            return changed
+    known_by = tuple(key)
+    known = _known.get(known_by)
+    if known is None:
+        known = _checked(text, operands)
+        if len(_known) >= 4096:
+            _known.clear()
+        _known[known_by] = known
+    return note(client, EACH, known[0], known[1], text, tuple(operands))
+
+
+def _checked(text: str, operands: Sequence[Any]) -> tuple[str, tuple[int, ...]]:
+    """The dtype and shape of an operation, from the expression language's own rules."""
+    nodes = [operand for operand in operands if type(operand) is Node]
+    # With names of the daemon's arrays an error says more; it costs nothing where there is none.
+    given = [node.name for node in nodes]
+    own = all(name.isidentifier() and not name.startswith("_") for name in given) and len(set(given)) == len(given)
+    try:
+        return _check(text, operands, given if own else _NAMES)
+    except NameError:
+        return _check(text, operands, _NAMES)  # a name that is also a function's
+
+
+def _check(text: str, operands: Sequence[Any], names: Sequence[str]) -> tuple[str, tuple[int, ...]]:
+    inputs: list[tuple[str, str, tuple[int, ...]]] = []
+    scalars: list[tuple[str, str]] = []
+    words = []
+    for operand in operands:
+        kind = type(operand)
+        if kind is Node:
+            name = names[len(inputs)]
+            inputs.append((name, operand.dtype, operand.shape))
+        elif kind in _KINDS and not (kind is int and not -2**63 <= operand < 2**63):
+            name = f"s{len(scalars)}"
+            scalars.append((name, _KINDS[kind]))
+        else:
+            name = literal(operand)
+        words.append(name)
+    (_, dtype, shape), = _core.check_expression(text.format(*words), inputs, scalars)
+    return dtype, tuple(shape)
+
+
+def _whole_numbers(client: Connection, operands: list[Any], key: list[Any], name: str) -> Optional[Node]:
+    """NumPy 2's rules for Python's integers beside arrays of integers: they must be of the dtype, but in comparisons. Changes
+    `operands` and `key`, or notes what is known without their values."""
+    dtypes = [operand.dtype for operand in (operands[1:] if name == "where" else operands) if type(operand) is Node]
+    dtype = np.result_type(*dtypes).name if len(set(dtypes)) > 1 else dtypes[0] if dtypes else "int64"
+    low, high = _RANGES.get("int64" if dtype == "bool" else dtype, (0, 0))
+    for place, operand in enumerate(operands):
+        if type(operand) is not int:
+            continue
+        if low == high or name in _INEXACT:
+            if not -2**63 <= operand < 2**63:
+                operands[place] = float(operand)
+        elif low <= operand <= high:
+            if operand > _RANGES["int64"][1]:
+                key.append(operand)  # a literal
+            if name == "power" and place == 1 and operand < 0:
+                raise InvalidCall("power: Integers to negative integer powers are not allowed.")
+        elif name in _COMPARISONS:
+            below, above = _COMPARISONS[name]
+            true = above if (operand < low) == (place == 0) else below
+            other = operands[1 - place]
+            return each(client, "logical_or(equal({},{}),True)" if true else "logical_and(equal({},{}),False)", [other, other])
+        else:
+            raise OverflowError(f"{name or 'this operation'}: Python integer {shown(operand)} out of bounds for {dtype}")
+    return None
+
+
+def reduced(client: Connection, operation: str, value: Any, options: str) -> Node:
+    """Notes a reduction; `options` are as the text has them: ", axis=1".
+
+    Raises:
+        ValueError, IndexError: an axis that there is not, or no elements where there must be some.
+        TypeError: the operation does not take this dtype.
+    """
+    node = node_of(client, value)
+    text = operation + "({}" + options + ")"
+    key = (text, node.dtype, node.shape)
+    known = _known.get(key)
+    if known is None:
+        known = _known[key] = _checked(text, [node])
+    return note(client, WHOLE, known[0], known[1], text, (node,), space=node.shape)
+
+
+def made(client: Connection, text: str, operands: Sequence[Any], dtype: str, shape: tuple[int, ...], bases: int = 0) -> Node:
+    """Notes an array that is made at each place of its shape. `bases`: so many operands are read at other places."""
+    return note(client, WHOLE, dtype, shape, f"broadcast_to({text},{shape})", tuple(operands), bases)
+
+
+def gathered(client: Connection, base: Node, indices: Sequence[Any], shape: tuple[int, ...]) -> Node:
+    """Notes the elements of `base` at computed indices, each a node of the result's shape, an Axis or an int."""
+    text = "{}[" + ",".join(["{}"] * len(indices)) + "]"
+    return note(client, EACH, base.dtype, shape, text, (base, *indices), 1)
+
+
+def converted(client: Connection, value: Any, dtype: str) -> Node:
+    """Notes a conversion, as astype does it."""
+    return each(client, dtype + "({})", [value])
+
+
+def integer(what: str, value: Any) -> int:
+    """An integer argument.
+
+    Raises:
+        TypeError: it is none.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise InvalidType(f"{what} is {shown(value)}; it must be an integer") from None
+
+
+def dtype_name(dtype: Any) -> str:
+    """The daemon's name of a dtype.
+
+    Raises:
+        TypeError: the daemon has no such dtype.
+    """
+    name = np.dtype(dtype).name
+    if name not in DTYPES:
+        raise InvalidType(f"dtype is {shown(dtype)}; the arrays of a daemon are of numbers")
+    return name
+
