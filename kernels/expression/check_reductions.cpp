@@ -148,7 +148,7 @@ bool Checker::FinishReduction(const PendingReduction& pending, Output& output) {
   output.node = pending.node;
   output.ddof = pending.ddof;
   output.signature.dtype = pending.result;
-  bool none_reduced = false, none_left = false;
+  bool none_reduced = false;
   for (int axis = 0; axis < rank; ++axis) {
     const std::int64_t size = space_.sizes[static_cast<std::size_t>(axis)];
     if (is_reduced[static_cast<std::size_t>(axis)]) {
@@ -156,7 +156,6 @@ bool Checker::FinishReduction(const PendingReduction& pending, Output& output) {
       none_reduced = none_reduced || size == 0;
       if (pending.keepdims) output.signature.shape.push_back(1);
     } else {
-      none_left = none_left || size == 0;
       output.signature.shape.push_back(size);
     }
   }
@@ -164,7 +163,7 @@ bool Checker::FinishReduction(const PendingReduction& pending, Output& output) {
   if (IsArg(pending.reduction) && none_reduced) {
     return Fail(Error::Kind::kValue, pending.syntax, "attempt to get " + name + " of an empty sequence");
   }
-  if (IsExtreme(pending.reduction) && none_reduced && !none_left) {
+  if (IsExtreme(pending.reduction) && none_reduced) {
     return Fail(Error::Kind::kValue, pending.syntax,
                 "zero-size array to reduction operation " +
                     std::string(pending.reduction == Reduction::kMin ? "minimum" : "maximum") +

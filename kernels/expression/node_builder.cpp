@@ -137,9 +137,7 @@ int NodeBuilder::Constant(const expression::Constant& constant, DType dtype) {
   return Add({.kind = Node::Kind::kConstant, .dtype = dtype, .constant = constant});
 }
 
-int NodeBuilder::Index(int axis) {
-  return Add({.kind = Node::Kind::kIndex, .dtype = DType::kInt64, .leaf = axis});
-}
+int NodeBuilder::Index(int axis) { return Add({.kind = Node::Kind::kIndex, .dtype = DType::kInt64, .leaf = axis}); }
 
 int NodeBuilder::Gather(int input, std::span<const int> indices, DType dtype) {
   return Add({.kind = Node::Kind::kGather, .dtype = dtype, .leaf = input}, indices);

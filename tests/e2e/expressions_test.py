@@ -87,6 +87,13 @@ class Expressions(harness.Case):
         self.hotplate("eval", "y[p]", "y=y.npy", "p=places.npy", code=harness.FAILED,
                       says="index 40 is out of bounds for axis 0 with size 40")
 
+    def test_a_division_by_zero_is_a_warning(self):
+        np.save(self.folder / "n.npy", np.arange(-2, 3))
+        self.hotplate("eval", "10 // n", "n=n.npy", "-o", "q.npy", says="warning: divide by zero encountered in floor_divide")
+        np.testing.assert_array_equal(np.load(self.folder / "q.npy"), [-5, -10, 0, 10, 5])
+        answer = self.answer("eval", "n % (n - 9)", "n=n.npy", "-o", "q.npy")
+        self.assertEqual(answer["receipt"].get("warning", ""), "")
+
     def test_a_dry_run_and_a_daemon_without_expressions(self):
         self.hotplate("eval", "x*2", "x=x.npy", "--dry-run", says="float64 [50, 40]")
         daemon = self.start_daemon("--user-code", "none", name="none")

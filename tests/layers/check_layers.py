@@ -8,12 +8,13 @@ Who may include whom, innermost first:
   kernels/array   the standard library and POSIX
   kernels/base    kernels/array, absl
   proto/codec     kernels/array, absl, protobuf, gRPC
+  kernels/expression  kernels/array, kernels/base/nearest_names.h, kernels/call: both sides of the wire link it
   kernels         kernels, absl, numeric libraries; what nvcc compiles reaches no absl, by whatever road
   server/core     kernels, absl
   server          the core, kernels, proto/codec, absl, protobuf, gRPC, any library
   client/lib      kernels/array and /base, proto/codec, absl, protobuf, gRPC, libcrypto (which gRPC brings)
-  client/cli      client/lib, kernels/array and /base, proto/codec, absl, protobuf, any library
-  client/python   client/lib, kernels/array, absl, protobuf, pybind11
+  client/cli      client/lib, kernels/array, /base and /expression, proto/codec, absl, protobuf, any library
+  client/python   client/lib, kernels/array and /expression, absl, protobuf, pybind11
 Every layer may include kernels/base/mutex.h, for which nothing needs to be linked.
 The daemon, the command, and kernels/devices/cuda/compiler alone run programs. Tests may include anything. Preprocessor questions about CUDA are asked in kernels/devices/cuda only: elsewhere a missing back-end
 means zero devices (__CUDACC__ and __CUDA_ARCH__ are allowed: they are how one functor is compiled for both sides).
@@ -47,7 +48,7 @@ def kind_of(path):
         return "programs"
     if path == "kernels/base/mutex.h":
         return "locks"
-    for folder in ("proto/codec", "kernels/array", "kernels/base", "kernels", "server/core", "server", "client/lib", "client/cli", "client/python", "client",
+    for folder in ("proto/codec", "kernels/array", "kernels/base", "kernels/expression", "kernels", "server/core", "server", "client/lib", "client/cli", "client/python", "client",
                    "tests"):
         if path.startswith(folder + "/"):
             return folder
@@ -69,21 +70,23 @@ def kind_of(path):
 
 
 EVERYBODY = {"the standard library", "locks"}
-KERNELS = {"kernels", "kernels/array", "kernels/base"}
+KERNELS = {"kernels", "kernels/array", "kernels/base", "kernels/expression"}
 LAYERS = (  # (folder, what it may include); the first folder that holds a file counts
     ("kernels/array", EVERYBODY | {"kernels/array"}),
     ("kernels/base", EVERYBODY | {"kernels/base", "kernels/array", "programs", "absl"}),
     ("proto/codec", EVERYBODY | {"proto/codec", "kernels/array", "absl", "protobuf", "gRPC"}),
-    ("kernels/devices/cuda/compiler", EVERYBODY | KERNELS | {"programs", "absl"}),
+    ("kernels/expression", EVERYBODY | KERNELS),
+    ("kernels/devices/cuda/compiler", EVERYBODY | KERNELS | {"programs", "absl", "libcrypto"}),
     ("kernels", EVERYBODY | KERNELS | {"absl", "numeric library"}),
     ("server/core", EVERYBODY | KERNELS | {"server/core", "absl"}),
     ("server", EVERYBODY | KERNELS | {"server", "server/core", "proto/codec", "programs", "absl",
                                       "protobuf", "gRPC", "libcrypto", "other library", "numeric library"}),
     ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "kernels/base", "proto/codec", "absl", "protobuf", "gRPC",
                                 "libcrypto"}),
-    ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "kernels/base", "proto/codec", "programs",
+    ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "kernels/base", "kernels/expression", "proto/codec", "programs",
                                 "absl", "protobuf", "libcrypto", "other library", "numeric library"}),
-    ("client/python", EVERYBODY | {"client/python", "client/lib", "kernels/array", "absl", "protobuf", "other library"}),
+    ("client/python", EVERYBODY | {"client/python", "client/lib", "kernels/array", "kernels/expression", "absl", "protobuf",
+                                   "other library"}),
 )
 
 

@@ -4,21 +4,18 @@
 
 #include <algorithm>
 #include <cstring>
-#include <list>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
-#include "kernels/base/mutex.h"
 #include "kernels/catalogue/expression/expression.h"
 #include "kernels/devices/cuda/code/grid.h"
-#include "kernels/expression/check.h"
+#include "kernels/expression/call_program.h"
 #include "kernels/expression/cuda_text.h"
+#include "kernels/expression/last_used.h"
 
 namespace hotplate::expression {
-
 namespace {
 
 using Kind = CudaSlot::Kind;
@@ -27,38 +24,6 @@ constexpr double kChunkMs = 10;  // two are in flight when a job is cancelled
 constexpr std::uint64_t kLeastChunk = std::uint64_t{1} << 22;
 constexpr std::uint64_t kBlocksEach = 32;  // of a multiprocessor, at most; threads go on from place to place
 
-// The parameter that has the text; the others are numbers.
-bool IsText(const hotplate_param& param) { return param.type == HOTPLATE_PARAM_CHOICE; }
-
-DType DTypeOf(const hotplate_param& number) {
-  if (number.type == HOTPLATE_PARAM_BOOL) return DType::kBool;
-  return number.type == HOTPLATE_PARAM_INT ? DType::kInt64 : DType::kFloat64;
-}
-
-Shape ShapeOf(const hotplate_array& array) { return Shape(array.shape, array.shape + array.rank); }
-
-std::string_view TextOf(const Call& call) {
-  for (const hotplate_param& param : call.params()) {
-    if (IsText(param)) return param.text;
-  }
-  return "";
-}
-
-std::string KeyOf(const Call& call) {
-  std::string key(TextOf(call));
-  const auto add = [&key](const char* name, std::int32_t dtype) {
-    key.append(1, '\0').append(name).append(1, ' ').append(std::to_string(dtype));
-  };
-  for (const hotplate_array& input : call.inputs()) {
-    add(input.name, input.dtype);
-    for (const std::int64_t size : ShapeOf(input)) key.append(1, ' ').append(std::to_string(size));
-  }
-  for (const hotplate_param& param : call.params()) {
-    if (!IsText(param)) add(param.name, -param.type);
-  }
-  return key;
-}
-
 struct Printed {
   Program program;
   CudaText text;
@@ -66,16 +31,8 @@ struct Printed {
 };
 
 std::shared_ptr<const Printed> Print(const Call& call) {
-  std::vector<NamedInput> inputs;
-  for (const hotplate_array& input : call.inputs()) {
-    inputs.push_back({input.name, {.dtype = static_cast<DType>(input.dtype), .shape = ShapeOf(input)}});
-  }
-  std::vector<Scalar> scalars;
-  for (const hotplate_param& param : call.params()) {
-    if (!IsText(param)) scalars.push_back({param.name, DTypeOf(param)});
-  }
   auto printed = std::make_shared<Printed>();
-  std::variant<Program, Error> checked = Check(TextOf(call), inputs, scalars);
+  std::variant<Program, Error> checked = ProgramOf(call);
   if (const auto* error = std::get_if<Error>(&checked)) {
     printed->error = "expression: this back-end cannot compute it: " + error->message;
     return printed;
@@ -85,45 +42,15 @@ std::shared_ptr<const Printed> Print(const Call& call) {
   return printed;
 }
 
-// The texts that were used last. Thread-safe.
-class Texts {
- public:
-  std::shared_ptr<const Printed> Of(const Call& call) {
-    std::string key = KeyOf(call);
-    {
-      const MutexLock lock(mutex_);
-      if (const auto found = by_key_.find(key); found != by_key_.end()) {
-        texts_.splice(texts_.begin(), texts_, found->second);
-        return found->second->printed;
-      }
-    }
-    std::shared_ptr<const Printed> printed = Print(call);
-    const MutexLock lock(mutex_);
-    if (by_key_.contains(key)) return printed;  // another lane made it meanwhile
-    texts_.push_front({std::move(key), printed});
-    by_key_.emplace(texts_.front().key, texts_.begin());
-    if (texts_.size() > kMost) {
-      by_key_.erase(texts_.back().key);
-      texts_.pop_back();
-    }
-    return printed;
-  }
-
- private:
-  static constexpr std::size_t kMost = 64;
-  struct Kept {
-    std::string key;
-    std::shared_ptr<const Printed> printed;
-  };
-
-  Mutex mutex_;
-  std::list<Kept> texts_ ABSL_GUARDED_BY(mutex_);  // the last used first
-  std::unordered_map<std::string_view, std::list<Kept>::iterator> by_key_ ABSL_GUARDED_BY(mutex_);
-};
-
 std::shared_ptr<const Printed> PrintedOf(const Call& call) {
-  static Texts& texts = *new Texts;
-  return texts.Of(call);
+  constexpr std::size_t kMost = 64;
+  static LastUsed<std::shared_ptr<const Printed>>& texts = *new LastUsed<std::shared_ptr<const Printed>>(kMost);
+  std::string key = KeyOf(call);
+  std::shared_ptr<const Printed> printed = texts.Find(key);
+  if (printed != nullptr) return printed;
+  printed = Print(call);
+  texts.Add(std::move(key), printed);
+  return printed;
 }
 
 // Where things lie in the scratch.
@@ -153,7 +80,7 @@ struct Places {
 
 const hotplate_param* NumberOf(const Call& call, const Scalar& scalar) {
   for (const hotplate_param& param : call.params()) {
-    if (!IsText(param) && scalar.name == param.name) return &param;
+    if (param.type != HOTPLATE_PARAM_CHOICE && scalar.name == param.name) return &param;
   }
   return nullptr;
 }

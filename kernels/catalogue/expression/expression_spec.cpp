@@ -107,25 +107,9 @@ absl::StatusOr<SharedSpec> ExpressionSpecs::For(const std::string& text, const s
                  " are possible");
   }
   std::string key = KeyOf(text, inputs, numbers);
-  {
-    const MutexLock lock(mutex_);
-    if (const auto found = by_key_.find(key); found != by_key_.end()) {
-      specs_.splice(specs_.begin(), specs_, found->second);
-      return found->second->spec;
-    }
-  }
+  if (SharedSpec kept = specs_.Find(key)) return kept;
   absl::StatusOr<SharedSpec> spec = Made(text, inputs, numbers);
-  if (!spec.ok()) return spec;
-  const MutexLock lock(mutex_);
-  if (by_key_.contains(key)) return spec;  // another call made it meanwhile
-  key_bytes_ += key.size();
-  specs_.push_front({std::move(key), *spec});
-  by_key_.emplace(specs_.front().key, specs_.begin());
-  while (specs_.size() > kMostSpecs || (key_bytes_ > kMostKeyBytes && specs_.size() > 1)) {
-    key_bytes_ -= specs_.back().key.size();
-    by_key_.erase(specs_.back().key);
-    specs_.pop_back();
-  }
+  if (spec.ok()) specs_.Add(std::move(key), *spec);
   return spec;
 }
 

@@ -2,13 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <list>
 #include <map>
 #include <string>
-#include <unordered_map>
 
 #include "absl/status/statusor.h"
-#include "kernels/base/mutex.h"
+#include "kernels/expression/last_used.h"
 #include "kernels/expression/names.h"
 #include "kernels/spec/spec.h"
 
@@ -30,17 +28,8 @@ class ExpressionSpecs {
                                  const std::map<std::string, ParamValue>& numbers);
 
  private:
-  static constexpr std::size_t kMostSpecs = 1024, kMostKeyBytes = std::size_t{4} << 20;
-
-  struct Kept {
-    std::string key;
-    SharedSpec spec;
-  };
-
-  Mutex mutex_;
-  std::list<Kept> specs_ ABSL_GUARDED_BY(mutex_);  // the last used first
-  std::unordered_map<std::string_view, std::list<Kept>::iterator> by_key_ ABSL_GUARDED_BY(mutex_);
-  std::size_t key_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  static constexpr std::size_t kMost = 1024;
+  LastUsed<SharedSpec> specs_{kMost};
 };
 
 }  // namespace hotplate::expression

@@ -379,6 +379,7 @@ TEST(ExpressionCheckTest, ReductionsThatAreWrong) {
        "type 0+3: max is not for complex64; complex numbers have no order here, but real(x) and abs(x) have"},
       {"sum(x*1j, dtype=float32)", "type 0+3: float32 of a complex number loses its imaginary part; write real(x)"},
       {"min(x[:0])", "value 0+3: zero-size array to reduction operation minimum which has no identity"},
+      {"min(x[:0, :0], axis=0)", "value 0+3: zero-size array to reduction operation minimum which has no identity"},
       {"argmax(x[:0], axis=0)", "value 0+6: attempt to get argmax of an empty sequence"},
   };
   for (const auto& [text, expected] : wrong) EXPECT_EQ(ErrorOf(text, kX), expected) << text;

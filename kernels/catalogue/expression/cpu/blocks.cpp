@@ -171,6 +171,15 @@ bool AnyNegative(const void* integers, DType dtype, std::size_t n) {
   }
 }
 
+bool AnyZero(const void* integers, DType dtype, std::size_t n) {
+  bool zero = false;
+  ForBytes(SizeOf(dtype), [&]<typename T>() {  // whatever the sign: a 0 is all bits 0
+    const T* const x = static_cast<const T*>(integers);
+    for (std::size_t i = 0; i < n; ++i) zero |= x[i] == T{};
+  });
+  return zero;
+}
+
 void Fill(const void* element, std::size_t element_bytes, std::size_t n, void* to) {
   ForBytes(element_bytes, [&]<typename T>() {
     T value;

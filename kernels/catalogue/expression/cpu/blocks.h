@@ -40,6 +40,8 @@ void Fetch(const std::byte* from, const std::int64_t* at, std::size_t element_by
 // Whether one of n signed integers is negative.
 bool AnyNegative(const void* integers, DType dtype, std::size_t n);
 
+bool AnyZero(const void* integers, DType dtype, std::size_t n);
+
 // n times the element.
 void Fill(const void* element, std::size_t element_bytes, std::size_t n, void* to);
 

@@ -194,8 +194,26 @@ int Emitter::EmitOperator(const Node& node) {
     error_ = std::string(RowOf(node.op).name) + " of " + std::string(Name(operands));
     return arguments.front();
   }
+  if (IsInteger(operands) &&
+      (node.op == Operator::kFloorDivide || node.op == Operator::kRemainder || node.op == Operator::kFmod)) {
+    CheckDivisors(node, operands);
+  }
   pass_.weight += WeightOf(node.op, operands);
   return EmitLoop(loop, RegisterBytesOf(node.dtype), arguments);
+}
+
+// For the warning that NumPy gives.
+void Emitter::CheckDivisors(const Node& node, DType dtype) {
+  const Node& divisor = NodeOf(node.arguments[1]);
+  if (divisor.kind == Node::Kind::kConstant && divisor.constant.integer != 0) return;
+  const int value = ValueOf(node.arguments[1]);
+  Emit(At(value).phase, {.kind = Instruction::Kind::kCheckDivisors,
+                         .dtype = dtype,
+                         .out = value,
+                         .a = value,
+                         .b = value,
+                         .c = value,
+                         .leaf = static_cast<int>(node.op)});
 }
 
 // Constant exponents that have a better way, as in NumPy.

@@ -48,6 +48,7 @@ class Emitter {
   int EmitCast(const Node& node);
   int EmitOperator(const Node& node);
   int EmitPower(const Node& node);
+  void CheckDivisors(const Node& node, DType dtype);
   // The value of a node of this dtype as what a cast to `dtype` makes of it.
   int Converted(int value, DType from, DType to);
   int FromHalf(int raw);

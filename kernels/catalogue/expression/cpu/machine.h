@@ -37,12 +37,13 @@ struct Instruction {
     kLocate,          // out = a * size + b for an axis of gathers[leaf], b an index that is checked; the first one: b
     kFetch,           // out = the elements of gathers[leaf] at a
     kCheckExponents,  // a: integers, of which none may be negative
+    kCheckDivisors,   // a: integers; a warning if one is 0. leaf: the Operator
   };
 
   Kind kind = Kind::kLoop;
   bool first = false;  // kLocate
   std::uint8_t element_bytes = 0;
-  DType dtype = DType::kFloat64;  // kCheckExponents
+  DType dtype = DType::kFloat64;  // kCheckExponents, kCheckDivisors
   int out = 0, a = 0, b = 0, c = 0;
   int leaf = 0, axis = 0;
   Loop loop = nullptr;

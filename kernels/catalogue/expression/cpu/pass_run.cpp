@@ -41,13 +41,19 @@ Outcome PassRun::Run(CpuContext::Part part) {
   const bool done = pass_.folds.empty() || geometry_.short_rows ? RunFlat(part) : RunUnits(part);
   const MutexLock lock(mutex_);
   if (!fault_.empty()) return Outcome::Invalid(fault_);
-  return done && !stopped_.load() ? Outcome::Ok() : Outcome::Cancelled();
+  return done && !stopped_.load() ? Outcome::OkWithWarning(warning_) : Outcome::Cancelled();
 }
 
 void PassRun::Fault(const std::string& message) {
   const MutexLock lock(mutex_);
   if (fault_.empty()) fault_ = message;
   stopped_.store(true, std::memory_order_relaxed);
+}
+
+void PassRun::Warn(const std::string& message) {
+  const MutexLock lock(mutex_);
+  if (warning_.empty()) warning_ = message;
+  warned_.store(true, std::memory_order_relaxed);
 }
 
 std::unique_ptr<PassRun::Workspace> PassRun::Take() {
@@ -116,6 +122,7 @@ bool PassRun::Execute(const std::vector<Instruction>& instructions, Workspace& w
       }
       case Instruction::Kind::kLocate:
       case Instruction::Kind::kCheckExponents:
+      case Instruction::Kind::kCheckDivisors:
         if (!Check(one, workspace, n)) return false;
     }
   }
@@ -128,6 +135,12 @@ bool PassRun::Check(const Instruction& one, const Workspace& workspace, std::siz
     if (!AnyNegative(a, one.dtype, n)) return true;
     Fault("integers to negative integer powers are not allowed; convert one to a float");
     return false;
+  }
+  if (one.kind == Instruction::Kind::kCheckDivisors) {
+    if (!warned_.load(std::memory_order_relaxed) && AnyZero(a, one.dtype, n)) {
+      Warn("divide by zero encountered in " + std::string(RowOf(static_cast<Operator>(one.leaf)).name));
+    }
+    return true;
   }
   const Gather& gather = machine_.program.gathers[static_cast<std::size_t>(one.leaf)];
   const std::int64_t size = gather.shape[static_cast<std::size_t>(one.axis)];

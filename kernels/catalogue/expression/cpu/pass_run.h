@@ -37,8 +37,7 @@ class PassRun {
   void GiveBack(std::unique_ptr<Workspace> workspace);
 
   // Each false where the run shall stop.
-  bool Execute(const std::vector<Instruction>& instructions, Workspace& workspace, const Place& place,
-               std::size_t n);
+  bool Execute(const std::vector<Instruction>& instructions, Workspace& workspace, const Place& place, std::size_t n);
   bool Check(const Instruction& one, const Workspace& workspace, std::size_t n);
   bool Block(Workspace& workspace, std::size_t position, std::size_t n);
   // The block that begins there and ends before `end`.
@@ -59,6 +58,7 @@ class PassRun {
   std::byte* States(Workspace& workspace, std::size_t fold, std::size_t unit);
 
   void Fault(const std::string& message);
+  void Warn(const std::string& message);  // the first one counts
 
   const Machine& machine_;
   const Pass& pass_;
@@ -68,11 +68,12 @@ class PassRun {
   const std::size_t lanes_;                          // of each fold
   std::vector<std::array<std::byte, 16>> elements_;  // of each splat
   std::vector<std::unique_ptr<std::byte[]>> kept_;   // states of each fold's units, where results are of several
-  std::atomic<bool> stopped_{false};
+  std::atomic<bool> stopped_{false}, warned_{false};
 
   Mutex mutex_;
   std::vector<std::unique_ptr<Workspace>> free_ ABSL_GUARDED_BY(mutex_);
   std::string fault_ ABSL_GUARDED_BY(mutex_);
+  std::string warning_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hotplate::expression

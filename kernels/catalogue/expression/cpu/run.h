@@ -25,7 +25,7 @@ struct RunArrays {
 };
 
 // Invalid for an index that is out of bounds, a negative integer exponent, a number that its dtype cannot hold, and the
-// smallest of no elements.
+// smallest of no elements. With a warning for a division of integers by zero.
 Outcome Run(const Machine& machine, const RunArrays& arrays, CpuContext& context);
 
 // The element of a kScalar or kConstant node as it is in a register; `element` has room for any. False: an integer is

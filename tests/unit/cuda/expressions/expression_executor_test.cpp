@@ -13,9 +13,9 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr CudaLauncher kExpression = {"expression",    expression::RunCuda,         expression::ScratchCuda,
-                                      nullptr,         expression::LaneScratchCuda, expression::FinishCuda,
-                                      expression::kCompiler};
+constexpr CudaLauncher kExpression = {
+    "expression",           expression::RunCuda,  expression::ScratchCuda, nullptr, expression::LaneScratchCuda,
+    expression::FinishCuda, expression::kCompiler};
 
 class ExpressionTest : public ExecutorTest {
  protected:
