@@ -25,7 +25,7 @@ while [ $# -gt 0 ]; do
 done
 
 [ "$(uname -m)" = x86_64 ] || fail "this machine is $(uname -m); bundles are for x86_64"
-for needed in bin/hotplate bin/hotplated bin/hotplate-keeper share/hotplate/hotplate_worker.py share/hotplate/hotplate_calls.py share/hotplate/catalogue.json share/man/man1/hotplate.1 share/man/man1/hotplated.1; do
+for needed in bin/hotplate bin/hotplated bin/hotplate-keeper bin/hotplate-nvrtc share/hotplate/hotplate_worker.py share/hotplate/hotplate_calls.py share/hotplate/catalogue.json share/man/man1/hotplate.1 share/man/man1/hotplated.1; do
   [ -s "$build/$needed" ] || fail "there is no $build/$needed; cmake --preset release && cmake --build --preset release"
 done
 ! readelf -lW "$build/bin/hotplate" | grep -q INTERP ||
