@@ -63,4 +63,13 @@ std::vector<std::string> NearestNames(const std::string& name, const std::vector
   return names;
 }
 
+std::string Alternatives(const std::vector<std::string>& all) {
+  std::string text;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i > 0) text += i + 1 == all.size() ? " or " : ", ";
+    text += all[i];
+  }
+  return text;
+}
+
 }  // namespace hotplate

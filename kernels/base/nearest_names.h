@@ -10,4 +10,7 @@ namespace hotplate {
 // distance counts insertions, deletions, replacements and swaps of neighbours.
 std::vector<std::string> NearestNames(const std::string& name, const std::vector<std::string>& candidates);
 
+// "a", "a or b", "a, b or c"
+std::string Alternatives(const std::vector<std::string>& all);
+
 }  // namespace hotplate

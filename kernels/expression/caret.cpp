@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "kernels/array/quoted.h"
 #include "kernels/expression/check.h"
 
 namespace hotplate::expression {
@@ -44,10 +45,7 @@ std::string WithCaret(const Error& error, std::string_view text) {
   const std::size_t end = After(line, begin, kWidest);
   std::string shown = (begin > 0 ? "..." : "") + std::string(line.substr(begin, end - begin));
   if (end < line.size()) shown += "...";
-  // Nothing in it may play tricks on a terminal, and a tab has no width of its own.
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = ' ';
-  }
+  shown = Visible(shown, ' ');  // a tab has no width of its own
   if (error.length == 0) return shown;
   const std::size_t indent = (begin > 0 ? 3 : 0) + Characters(line.substr(begin, place - begin));
   const std::size_t width = Characters(line.substr(place, std::min(error.length, end - std::min(end, place))));

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <utility>
 
+#include "kernels/array/quoted.h"
 #include "kernels/base/nearest_names.h"
 #include "kernels/expression/checker.h"
 #include "kernels/expression/lexer.h"
@@ -23,25 +24,7 @@ constexpr std::pair<std::string_view, double> kNumberNames[] = {{"pi", std::numb
 constexpr std::pair<std::string_view, DType> kPythonTypes[] = {
     {"int", DType::kInt64}, {"float", DType::kFloat64}, {"complex", DType::kComplex128}};
 
-// A name from outside that may be shown.
-std::string Shown(std::string_view name) {
-  constexpr std::size_t kLongest = 60;
-  std::string shown(name.substr(0, kLongest));
-  for (char& c : shown) {
-    if (c < ' ' || c > '~' || c == '"') c = '?';
-  }
-  return "\"" + shown + (name.size() > kLongest ? "..." : "") + "\"";
-}
-
 }  // namespace
-
-std::string Alternatives(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    text += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i];
-  }
-  return text;
-}
 
 Checker::Checker(std::string_view text, const Syntax& syntax, std::span<const NamedInput> inputs,
                  std::span<const Scalar> scalars)
@@ -90,7 +73,9 @@ std::string Checker::Described(int at) const { return Written(at) + " is " + At(
 
 bool Checker::CheckGivenName(const std::string& name, const char* what) {
   if (IsIdentifier(name)) return true;
-  return Fail(Error::Kind::kName, 0, 0, Shown(name) + " is no name for " + what + "; letters, digits and _ are");
+  return Fail(Error::Kind::kName, 0, 0,
+              Quoted(name) + " is no name for " + what +
+                  (IsKeyword(name) ? ": Python has the word" : "; letters, digits and _ are"));
 }
 
 bool Checker::CheckGiven() {
@@ -170,7 +155,7 @@ bool Checker::Evaluate(int at) {
   return true;
 }
 
-// What a text names itself comes first, then what came with the call, then what is always there.
+// Looks names up in this order: results of the text, inputs and numbers of the call, built-in names.
 bool Checker::EvaluateName(int at) {
   const std::string_view name = Tree(at).text;
   Value& value = At(at);
@@ -232,7 +217,7 @@ bool Checker::UnknownName(int at) {
   for (const Scalar& scalar : scalars_) known.push_back(scalar.name);
   for (const NamedResult& result : results_) known.emplace_back(result.name);
   const std::vector<std::string> nearest = NearestNames(name, known);
-  std::string message = "there is no name " + Shown(name);
+  std::string message = "there is no name " + Quoted(name);
   if (!nearest.empty()) message += "; nearest: " + Alternatives(nearest);
   return Fail(Error::Kind::kName, at, std::move(message));
 }
@@ -312,9 +297,10 @@ bool Checker::CheckSpace() {
   if (!ElementCount(space_.span())) {
     return Fail(Error::Kind::kLimit, 0, 1, "the results run over " + space_.text() + ", which is too large");
   }
-  if (fixed_space_ && At(*fixed_space_).shape != space_) {
-    return Fail(Error::Kind::kValue, *fixed_space_,
-                Described(*fixed_space_) + " and contains indices, but the results run over " + space_.text());
+  for (const int fixed : fixed_spaces_) {
+    if (At(fixed).shape == space_) continue;
+    return Fail(Error::Kind::kValue, fixed,
+                Described(fixed) + " and contains indices, but the results run over " + space_.text());
   }
   if (axes_needed_ > space_.rank) {
     return Fail(Error::Kind::kIndex, *last_axis_,

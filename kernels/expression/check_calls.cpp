@@ -22,8 +22,12 @@ bool Checker::CheckArguments(int at, std::size_t least, std::size_t most) {
   }
   if (arguments.size() >= least && arguments.size() <= most) return true;
   return Fail(Error::Kind::kType, at,
-              name + " takes " + (least == most ? Count(least) : "at least " + Count(least)) + ", but " +
-                  std::to_string(arguments.size()) + (arguments.size() == 1 ? " is given" : " are given"));
+              name + " takes " +
+                  (least == most             ? ""
+                   : arguments.size() > most ? "at most "
+                                             : "at least ") +
+                  Count(arguments.size() > most ? most : least) + ", but " + std::to_string(arguments.size()) +
+                  (arguments.size() == 1 ? " is given" : " are given"));
 }
 
 bool Checker::Call(int at) {
@@ -106,7 +110,7 @@ bool Checker::BroadcastTo(int at, std::span<const int> arguments) {
   }
   value.shape = extent;
   // An index runs over the space, whatever shape this has.
-  if (value.places && !fixed_space_) fixed_space_ = at;
+  if (value.places) fixed_spaces_.push_back(at);
   At(at) = value;
   return true;
 }
@@ -128,7 +132,8 @@ bool Checker::IndexOf(int at, std::span<const int> arguments) {
   const std::optional<std::int64_t> axis = Integer(arguments[0], "an axis");
   if (!axis) return false;
   if (*axis < 0 || *axis >= static_cast<std::int64_t>(kMaxRank)) {
-    return Fail(Error::Kind::kIndex, arguments[0], "the axis of an index is from 0 to " + std::to_string(kMaxRank - 1));
+    return Fail(Error::Kind::kIndex, arguments[0],
+                Written(arguments[0]) + " is no axis; that of an index is from 0 to " + std::to_string(kMaxRank - 1));
   }
   return IndexAlong(at, static_cast<int>(*axis));
 }

@@ -27,7 +27,7 @@ Operator Mirrored(Operator op) {
   }
 }
 
-// What `x op y` is if every x is less than y.
+// The value of `x op y` when every x is less than y.
 bool HoldsBelow(Operator op) {
   return op == Operator::kLess || op == Operator::kLessEqual || op == Operator::kNotEqual;
 }
@@ -85,7 +85,8 @@ int Checker::As(int argument, DType dtype) {
   const bool is_given = value.weak != Weak::kNo && builder_.IsScalar(value.node);
   const bool loses = value.weak == Weak::kFloat && (IsInteger(dtype) || dtype == DType::kBool);
   if (is_given && !loses) return builder_.Scalar(builder_.leaf(value.node), dtype);
-  return builder_.Cast(value.node, dtype);
+  const bool bounded = value.weak == Weak::kInt && IsInteger(dtype);
+  return bounded ? builder_.Bounded(value.node, dtype) : builder_.Cast(value.node, dtype);
 }
 
 bool Checker::BroadcastArguments(int at, std::span<const int> arguments, Value& result) {
@@ -230,7 +231,7 @@ bool Checker::CompareApart(int at, Operator op, int left, int right, const Value
         return true;
       }
     }
-    // Of a number that is not known yet, only int64 is.
+    // A number that is not known yet is compared as int64.
     const bool is_given = other.weak == Weak::kInt && other.kind == Value::Kind::kArray;
     const DType right_dtype = is_given ? DType::kInt64 : other.dtype;
     if (is_given || (other.weak == Weak::kNo && IsInteger(right_dtype))) {
@@ -294,7 +295,7 @@ bool Checker::Clip(int at, std::span<const int> arguments) {
   if (!BroadcastArguments(at, all, result)) return false;
   std::array<Typed, 3> typed;
   for (std::size_t i = 0; i < count; ++i) typed[i] = At(all[i]).typed();
-  // What is clipped is an array to NumPy, even if it is a number.
+  // NumPy treats the first argument of clip as an array, even a number.
   if (typed[0].weak != Weak::kNo) typed[0] = {DefaultDType(typed[0].weak), Weak::kNo};
   const std::optional<DType> dtype = OperandDType(Operator::kMaximum, std::span(typed).first(count));
   if (!dtype) return FailOperands(at, Operator::kMaximum, all);

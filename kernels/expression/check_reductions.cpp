@@ -96,7 +96,7 @@ bool Checker::ReadReductionOption(PendingReduction& pending, int at) {
                                                    : " and keepdims"));
 }
 
-// In the dtype that is accumulated in.
+// Converts the argument to the dtype that is accumulated in.
 bool Checker::FindReducedNode(PendingReduction& pending) {
   const Value& argument = pending.argument;
   DType dtype = argument.weak == Weak::kNo ? argument.dtype : DefaultDType(argument.weak);

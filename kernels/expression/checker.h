@@ -21,7 +21,7 @@
 
 namespace hotplate::expression {
 
-// What a node of the tree is.
+// The meaning of one node of the tree.
 struct Value {
   enum class Kind : std::uint8_t {
     kNumber,     // `number`: the text writes it out
@@ -166,14 +166,11 @@ class Checker {
   std::vector<PendingReduction> reductions_;
   std::vector<NamedResult> results_;
   Extent space_;
-  std::optional<int> fixed_space_;  // the broadcast_to that tells what the space has to be, for it contains places
-  std::optional<int> last_axis_;    // the node of the tree with the largest axis that an index runs along
-  int axes_needed_ = 0;             // by it
+  std::vector<int> fixed_spaces_;  // each broadcast_to that contains places: its shape has to be the space
+  std::optional<int> last_axis_;   // the node of the tree with the largest axis that an index runs along
+  int axes_needed_ = 0;            // by it
   Program program_;
   std::optional<Error> error_;
 };
-
-// "a", "a or b", "a, b or c"
-std::string Alternatives(const std::vector<std::string>& names);
 
 }  // namespace hotplate::expression

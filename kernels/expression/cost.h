@@ -1,4 +1,4 @@
-// What a Program costs: for receipts, and for the decision whether it is small enough to run at once.
+// The cost of a Program, for receipts and for running small ones at once.
 #pragma once
 
 #include "kernels/expression/program.h"

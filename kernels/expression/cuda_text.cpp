@@ -11,7 +11,7 @@
 namespace hotplate::expression {
 namespace {
 
-// What shared memory has for each thread of a block is 192 bytes.
+// Shared memory has 192 bytes for each thread of a block.
 constexpr std::uint64_t kMostStateBytes = 160;
 
 constexpr unsigned kInFlight = 32;  // bytes that a thread waits for at a time: enough for all of them to fill the bus
@@ -112,7 +112,7 @@ class Printer {
     functions_ += fold.Functions();
   }
 
-  // What was wrong at the first place where anything was: the number of the check, and the index.
+  // The first fault: the number of the check that failed, and the index.
   void PrintExplain() {
     if (!nodes_.HasChecks()) return;
     Open("explain", false);
@@ -160,6 +160,7 @@ CudaText PrintCuda(const Program& program) { return Printer(program).Print(); }
 FoldGeometry GeometryOf(const CudaFold& fold, int multiprocessors) {
   constexpr std::uint64_t kThreadsEach = 2048;  // that a multiprocessor can have
   constexpr std::uint64_t kLeastEach = 8;       // places that a thread goes through, at least
+  constexpr std::uint64_t kMostEach = std::uint64_t{1} << 16;
   constexpr std::uint64_t kMostSplits = 2048;
   FoldGeometry geometry;
   const std::uint64_t threads = static_cast<std::uint64_t>(std::max(multiprocessors, 1)) * kThreadsEach;
@@ -171,6 +172,8 @@ FoldGeometry GeometryOf(const CudaFold& fold, int multiprocessors) {
     const std::uint64_t possible = fold.count / (geometry.lanes * kLeastEach);
     geometry.splits = std::clamp<std::uint64_t>(std::min(wanted, possible), 1, kMostSplits);
   }
+  // A piece is not cut when a job is cancelled, so it has a bound, however many pieces that makes.
+  geometry.splits = std::max(geometry.splits, fold.count / (geometry.lanes * kMostEach));
   if (geometry.splits >= 32) {
     geometry.merge_lanes = static_cast<unsigned>(std::min<std::uint64_t>(std::bit_floor(geometry.splits), 256));
     if (fold.outputs > 1024) geometry.merge_lanes = 32;

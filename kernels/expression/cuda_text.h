@@ -57,7 +57,7 @@ struct FoldGeometry {
   std::uint64_t splits = 1;
 };
 
-// What can be wrong with values.
+// A check of values that may fail.
 struct CudaCheck {
   int gather = -1, axis = 0;  // an index outside; gather -1: an integer to a negative power
 };

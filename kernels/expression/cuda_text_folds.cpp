@@ -66,7 +66,7 @@ std::string Most(DType dtype) {
                                                          : "(" + type + ")~0ULL";
 }
 
-// What a sum of doubles adds: `value` to the parts from `part` on.
+// Adds `value` to the parts of a sum of doubles, from `part` on.
 std::string AddPart(bool two, int part, int output, const std::string& value) {
   if (!two) return Field("s", part, output) + " += " + value + ";";
   return "AddTwo(" + Field("s", part, output) + ", " + Field("s", part + 1, output) + ", " + value + ");";

@@ -21,7 +21,7 @@ struct FoldGroup {
 
 inline bool IsAboutMean(Reduction reduction) { return reduction == Reduction::kVar || reduction == Reduction::kStd; }
 
-// Of a thread, for these outputs.
+// The bytes of a thread's state for these outputs.
 std::uint64_t StateBytes(const Program& program, const std::vector<int>& outputs, bool about_mean);
 
 // Float16, bfloat16 and float32 are summed and multiplied in float64, float64 is summed in two parts, and integers wrap

@@ -221,7 +221,7 @@ std::string NodePrinter::OperatorText(const Node& node) {
     default:
       break;
   }
-  // Of a constant power, what NumPy does too: its pow is slow, and rounds no better.
+  // Constant powers are short-cut as in NumPy: pow is slow, and rounds no better.
   if (node.op == Operator::kPower && At(node.arguments[1]).kind == Kind::kConstant) {
     const Constant& power = At(node.arguments[1]).constant;
     const bool floating = !IsInteger(node.dtype);
@@ -318,6 +318,7 @@ std::string NodePrinter::Compute(const std::vector<bool>& wanted, const NodeText
         break;
       }
       case Kind::kCast:
+      case Kind::kBounded:  // not checked here
         value = CastText(At(node.arguments[0]).dtype, node.dtype, Name(node.arguments[0]), IsExact(node.arguments[0]));
         break;
       default:

@@ -1,4 +1,4 @@
-// What NumPy does in each case is said beside it. Every rounding is a single one: the text is compiled without fused
+// NumPy's behaviour stands beside each case. Every rounding is a single one: the text is compiled without fused
 // multiply-adds, so that + - * / and sqrt of floats give NumPy's bits.
 #include "kernels/expression/cuda_text_prelude.h"
 

@@ -31,7 +31,7 @@ Range RangeOf(const Subscript& slice, std::int64_t size, std::int64_t step) {
   return {begin, end < begin ? (begin - end - 1) / -step + 1 : 0};
 }
 
-// Of a view that is made: the axis that comes next.
+// Adds the next axis of a view.
 void AddAxis(InputView& view, std::int64_t size, std::int64_t stride) {
   const auto axis = static_cast<std::size_t>(view.shape.rank++);
   view.shape.sizes[axis] = size;

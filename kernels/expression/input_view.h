@@ -19,7 +19,7 @@ struct Extent {
   int rank = 0;
   std::array<std::int64_t, kMaxRank> sizes = {};
 
-  // Of a shape that has at most kMaxRank axes.
+  // The shape has at most kMaxRank axes.
   static Extent Of(std::span<const std::int64_t> shape);
   std::span<const std::int64_t> span() const { return std::span(sizes).first(static_cast<std::size_t>(rank)); }
   std::string text() const { return ToString(span()); }
@@ -38,10 +38,10 @@ struct InputView {
   friend bool operator==(const InputView&, const InputView&) = default;
 };
 
-// Of a shape whose elements can be counted.
+// The elements of the shape can be counted (ElementCount).
 InputView WholeInput(int input, std::span<const std::int64_t> shape);
 
-// What stands between "[" and "]", or between two commas there.
+// One item between brackets: an index, a slice, None or "...".
 struct Subscript {
   enum class Kind : std::uint8_t { kIndex, kSlice, kNewAxis, kEllipsis };
   Kind kind = Kind::kIndex;

@@ -4,6 +4,8 @@
 #include <array>
 #include <charconv>
 
+#include "kernels/array/quoted.h"
+
 namespace hotplate::expression {
 namespace {
 
@@ -24,10 +26,10 @@ constexpr std::array<std::string_view, 32> kSigns = {"...", "**", "//", "<<", ">
                                                      "[",   "]",  "+",  "-",  "*",  "/",  "%",  "&",  "|",  "^", "~",
                                                      "<",   ">",  "=",  ",",  ":",  ".",  "@",  "!",  "{",  "}"};
 
-// What a terminal may be shown of a character that does not belong here.
+// A stray character, made safe for a terminal.
 std::string Shown(std::string_view character) {
   const auto code = static_cast<unsigned char>(character.front());
-  if (code > ' ' && code != 0x7f && (code < 0x80 || character.size() > 1)) return "\"" + std::string(character) + "\"";
+  if (code > ' ' && Visible(character, ' ') == character) return "\"" + std::string(character) + "\"";
   constexpr char kHex[] = "0123456789abcdef";
   return std::string("the byte 0x") + kHex[code >> 4] + kHex[code & 15];
 }
@@ -72,7 +74,8 @@ void Lexer::SkipBlanks() {
   while (at_ < text_.size()) {
     const char c = text_[at_];
     if (c == '#') {
-      at_ = std::min(text_.find('\n', at_), text_.size());
+      // Kernels get the text as a C string, which a NUL would end.
+      at_ = std::min(text_.find_first_of(std::string_view("\n\0", 2), at_), text_.size());
     } else if (c == ' ' || c == '\t' || c == '\r' || c == '\f' || (c == '\n' && brackets_ > 0)) {
       ++at_;
     } else if (c == '\\' && text_.substr(at_ + 1).starts_with('\n')) {

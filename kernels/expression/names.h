@@ -10,8 +10,8 @@
 
 namespace hotplate::expression {
 
-// By which jobs of expressions go.
-inline constexpr char kKernelName[] = "expression";
+// The kernel that runs every text, and its parameter that has the text; the others are the text's numbers.
+inline constexpr char kKernel[] = "expression", kTextParam[] = "expression";
 
 struct Names {
   std::vector<std::string> taken;    // inputs and scalars, in the order of their first use; places (i, j) too

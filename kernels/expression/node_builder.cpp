@@ -149,6 +149,12 @@ int NodeBuilder::Cast(int node, DType dtype) {
   return Add({.kind = Node::Kind::kCast, .dtype = dtype}, arguments);
 }
 
+int NodeBuilder::Bounded(int node, DType dtype) {
+  if (At(node).dtype == dtype) return node;
+  const int arguments[] = {node};
+  return Add({.kind = Node::Kind::kBounded, .dtype = dtype}, arguments);
+}
+
 int NodeBuilder::Operate(Operator op, std::initializer_list<int> arguments, DType result) {
   const int first = *arguments.begin();
   const DType operand = At(first).dtype;

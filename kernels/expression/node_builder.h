@@ -21,14 +21,14 @@ class NodeBuilder {
   int Scalar(int scalar, DType dtype);
   int Constant(const expression::Constant& constant, DType dtype);
   int Index(int axis);
-  // Of the input's element at the nodes `indices`, int64 each.
+  // The input's element at the nodes `indices`, int64 each.
   int Gather(int input, std::span<const int> indices, DType dtype);
-  int Cast(int node, DType dtype);  // the node itself if it has the dtype
+  int Cast(int node, DType dtype);     // the node itself if it has the dtype
+  int Bounded(int node, DType dtype);  // the same for an int64, of numbers alone, that dtype may not hold
   // Arguments are of one dtype, but for kWhere's condition. Operators that do nothing for that dtype are left out, and
   // those of bools that have another name among the operators of bits become those.
   int Operate(Operator op, std::initializer_list<int> arguments, DType result);
 
-  DType dtype(int node) const { return At(node).dtype; }
   bool IsScalar(int node) const { return At(node).kind == Node::Kind::kScalar; }
   int leaf(int node) const { return At(node).leaf; }
 

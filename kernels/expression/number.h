@@ -43,7 +43,7 @@ std::variant<Constant, NumberError> ConstantOf(const Number& number, DType dtype
 // The number as dtype(number) converts it: a float loses its fraction, and everything may become a bool.
 std::variant<Constant, NumberError> Converted(const Number& number, DType dtype);
 
-// As it is told in errors.
+// The number in the words of an error.
 std::string TextOf(const Number& number);
 
 // Whether an integer lies below (-1), in (0) or above (1) the range of an integer dtype.

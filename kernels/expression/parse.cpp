@@ -111,7 +111,7 @@ class Parser {
     return std::string(word.substr(0, kLongest)) + (word.size() > kLongest ? "..." : "");
   }
 
-  // Of the node that begins at `begin` and ends with the last word that was taken.
+  // Adds a node that begins at `begin` and ends with the last word that was taken.
   int Add(SyntaxNode node, std::size_t begin, std::span<const int> children = {}) {
     if (error_) return kFailed;
     if (syntax_.nodes.size() >= kMaxNodes) {
@@ -185,7 +185,6 @@ class Parser {
       Take("not");
       const int operand = ParseBinary(kNot);
       left = Add(node, begin, {operand});
-      precedence = std::min(precedence, kNot);
     } else {
       left = ParseUnary();
     }
@@ -391,7 +390,7 @@ class Parser {
     return Add(At(name, Kind::kTranspose), begin, {operand});
   }
 
-  // Who writes NumPy's own notation is told what to write instead.
+  // Tells users of NumPy's notation what to write instead.
   int NoAttribute(int operand, const Token& name) {
     const SyntaxNode& owner = syntax_.nodes[static_cast<std::size_t>(operand)];
     const std::string word = Cut(name.text);

@@ -52,12 +52,13 @@ struct Node {
     kIndex,     // the place's index along axis `leaf`: int64
     kGather,    // the element of gathers[leaf] at the indices `arguments` (int64 each)
     kCast,      // arguments[0] as dtype
+    kBounded,   // arguments[0], an int64 made of numbers alone, as dtype; an error if dtype cannot hold it
     kOperator,  // op of the arguments
   };
 
   Kind kind = Kind::kConstant;
   Operator op = Operator::kAdd;
-  // Of the value. float16 is computed as float32 and rounded where it is stored or cast.
+  // The type of the value. float16 is computed as float32 and rounded where it is stored or cast.
   DType dtype = DType::kFloat64;
   int leaf = 0;
   // Nodes before this one. All arguments of an operator have one dtype, its operand dtype, but for kWhere (the first is
@@ -92,7 +93,7 @@ struct Output {
   std::string name;
   int node = 0;  // for a reduction: what is reduced, of the dtype that it is accumulated in
   Reduction reduction = Reduction::kNone;
-  // Of a reduction: the axes of the space that it goes over, ascending. For kArgMin and kArgMax one, or all: the index
+  // The axes of the space that a reduction goes over, ascending. For kArgMin and kArgMax one, or all: the index
   // is then that of the space in C order.
   std::vector<int> axes;
   double ddof = 0;      // kVar, kStd: the divisor is the number of elements minus this

@@ -13,7 +13,7 @@ namespace hotplate::expression {
 // A number of Python's: its kind takes part in promotion, its size does not.
 enum class Weak : std::uint8_t { kNo, kBool, kInt, kFloat, kComplex };
 
-// What promotion sees of an argument: a dtype or, where `weak` is not kNo, a kind.
+// An argument's type for promotion: a dtype, or a kind if `weak` is not kNo.
 struct Typed {
   DType dtype = DType::kFloat64;
   Weak weak = Weak::kNo;
@@ -21,7 +21,7 @@ struct Typed {
 
 // bool, int64, float64 or complex128.
 DType DefaultDType(Weak kind);
-// Of bool, int64 and float64: the dtypes of a Scalar.
+// The kind of a Scalar of dtype bool, int64 or float64.
 Weak WeakOf(DType scalar);
 
 // NumPy's promote_types. uint64 and a signed integer have float64 in common. Not of bfloat16, which NumPy lacks.
@@ -40,7 +40,7 @@ std::optional<Weak> WeakResult(Operator op, std::span<const Weak> arguments);
 // The kind that Python converts the arguments of such an operator to.
 Weak WeakOperand(Operator op, std::span<const Weak> arguments);
 
-// What a reduction accumulates in, and what its result has; nothing where there is no such reduction.
+// The dtypes of a reduction. Nothing if there is no such reduction.
 struct ReducedDTypes {
   DType accumulator = DType::kFloat64;
   DType result = DType::kFloat64;

@@ -15,7 +15,4 @@ std::variant<ParamValue, std::string> AcceptValue(const ParamSpec& param, const 
 // "an integer from 1 to 100", "a finite number", "one of naive, shared or fast"
 std::string Expectation(const ParamSpec& param);
 
-// "a, b or c"
-std::string Alternatives(const std::vector<std::string>& all);
-
 }  // namespace hotplate

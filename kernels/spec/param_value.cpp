@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/array/quoted.h"
+#include "kernels/base/nearest_names.h"
 #include "kernels/spec/bind.h"
 
 namespace hotplate {
@@ -30,15 +31,6 @@ bool Within(const ParamSpec& param, long double value) {
 }
 
 }  // namespace
-
-std::string Alternatives(const std::vector<std::string>& all) {
-  std::string text;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (i > 0) text += i + 1 == all.size() ? " or " : ", ";
-    text += all[i];
-  }
-  return text;
-}
 
 std::string Expectation(const ParamSpec& param) {
   if (param.type == ParamType::kBool) return "true or false";

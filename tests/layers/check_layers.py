@@ -48,7 +48,7 @@ def kind_of(path):
         return "programs"
     if path == "kernels/base/mutex.h":
         return "locks"
-    for folder in ("proto/codec", "kernels/array", "kernels/base", "kernels/expression", "kernels", "server/core", "server", "client/lib", "client/cli", "client/python", "client",
+    for folder in ("proto/codec", "kernels/array", "kernels/base", "kernels/call", "kernels/expression", "kernels", "server/core", "server", "client/lib", "client/cli", "client/python", "client",
                    "tests"):
         if path.startswith(folder + "/"):
             return folder
@@ -70,12 +70,12 @@ def kind_of(path):
 
 
 EVERYBODY = {"the standard library", "locks"}
-KERNELS = {"kernels", "kernels/array", "kernels/base", "kernels/expression"}
+KERNELS = {"kernels", "kernels/array", "kernels/base", "kernels/call", "kernels/expression"}
 LAYERS = (  # (folder, what it may include); the first folder that holds a file counts
     ("kernels/array", EVERYBODY | {"kernels/array"}),
     ("kernels/base", EVERYBODY | {"kernels/base", "kernels/array", "programs", "absl"}),
     ("proto/codec", EVERYBODY | {"proto/codec", "kernels/array", "absl", "protobuf", "gRPC"}),
-    ("kernels/expression", EVERYBODY | KERNELS),
+    ("kernels/expression", EVERYBODY | {"kernels/expression", "kernels/array", "kernels/base", "kernels/call"}),
     ("kernels/devices/cuda/compiler", EVERYBODY | KERNELS | {"programs", "absl", "libcrypto"}),
     ("kernels", EVERYBODY | KERNELS | {"absl", "numeric library"}),
     ("server/core", EVERYBODY | KERNELS | {"server/core", "absl"}),

@@ -29,15 +29,12 @@ absl::Status FetchKept(client::Client& client, JobOutputs& files, const client::
   return absl::OkStatus();
 }
 
-// A job of an expression by its text, which is a parameter.
+// Reads the outputs of a job of an expression from its text.
 v1::KernelSpec SpecOfExpression(const v1::Job& job) {
-  v1::KernelSpec spec;
-  spec.set_name(job.kernel());
-  const auto text = job.params().find(expression::kKernelName);
+  const auto text = job.params().find(expression::kTextParam);
   const auto names = expression::NamesIn(text == job.params().end() ? "" : text->second.string_value());
-  if (const auto* found = std::get_if<expression::Names>(&names))
-    for (const std::string& name : found->outputs) spec.add_outputs()->set_name(name);
-  return spec;
+  const auto* found = std::get_if<expression::Names>(&names);
+  return ExpressionAsKernel(found == nullptr ? std::vector<std::string>() : found->outputs);
 }
 
 // Names the places after the result's own outputs. Those that the daemon wrote are not to be had.
@@ -65,7 +62,7 @@ absl::Status Result(const Invocation& call) {
   if (job->kernel() == "exec" || job->kernel() == "python")
     return WithNextStep(absl::InvalidArgumentError("job " + id + " is a program: what it gives is what it prints"),
                         "hotplate logs " + id);
-  const bool is_expression = job->kernel() == expression::kKernelName;
+  const bool is_expression = job->kernel() == expression::kKernel;
   const auto kernel =
       is_expression ? absl::StatusOr<v1::KernelSpec>(SpecOfExpression(*job)) : client->Describe(job->kernel());
   if (!kernel.ok()) return kernel.status();

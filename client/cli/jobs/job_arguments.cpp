@@ -419,6 +419,13 @@ absl::StatusOr<JobPlan> PlanJob(const v1::KernelSpec& kernel, const std::vector<
   return Planner(kernel, *arguments).Plan(inputs);
 }
 
+v1::KernelSpec ExpressionAsKernel(const std::vector<std::string>& outputs) {
+  v1::KernelSpec kernel;
+  kernel.set_name(expression::kKernel);
+  for (const std::string& name : outputs) kernel.add_outputs()->set_name(name);
+  return kernel;
+}
+
 absl::StatusOr<JobPlan> PlanExpression(const std::vector<OptionSpec>& options, const std::vector<std::string>& words) {
   const auto arguments = ParseArguments(options, words);
   if (!arguments.ok()) return arguments.status();
@@ -429,9 +436,7 @@ absl::StatusOr<JobPlan> PlanExpression(const std::vector<OptionSpec>& options, c
     return absl::InvalidArgumentError("expression: " + error->message + "\n" + expression::WithCaret(*error, text));
   const auto& [taken, given] = std::get<expression::Names>(names);
 
-  v1::KernelSpec kernel;
-  kernel.set_name(expression::kKernelName);
-  for (const std::string& name : given) kernel.add_outputs()->set_name(name);
+  v1::KernelSpec kernel = ExpressionAsKernel(given);
   std::vector<std::string> inputs(arguments->words().begin() + 1, arguments->words().end());
   for (const std::string& word : inputs) {
     const std::string name = NameBeforeEquals(word);

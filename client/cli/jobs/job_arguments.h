@@ -63,6 +63,9 @@ absl::StatusOr<std::string> KernelWord(const std::vector<OptionSpec>& options, c
 absl::StatusOr<JobPlan> PlanJob(const v1::KernelSpec& kernel, const std::vector<OptionSpec>& options,
                                 const std::vector<std::string>& words);
 
+// An expression as a kernel with these outputs, and no inputs yet.
+v1::KernelSpec ExpressionAsKernel(const std::vector<std::string>& outputs);
+
 // The same for an expression: the text, then NAME=INPUT for each name in it. Numbers become parameters. The plan's
 // kernel describes the text: its inputs and outputs by name.
 absl::StatusOr<JobPlan> PlanExpression(const std::vector<OptionSpec>& options, const std::vector<std::string>& words);

@@ -101,7 +101,7 @@ absl::StatusOr<PreparedJob> PrepareExpression(const Invocation& call, const std:
 }
 
 std::string WhereDescribed(const v1::KernelSpec& kernel) {
-  return kernel.name() == expression::kKernelName ? "hotplate help expressions" : "hotplate describe " + kernel.name();
+  return kernel.name() == expression::kKernel ? "hotplate help expressions" : "hotplate describe " + kernel.name();
 }
 
 absl::Status CheckAnswer(const Invocation& call, const JobOutputs& files) {

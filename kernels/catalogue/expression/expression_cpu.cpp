@@ -4,10 +4,10 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/base/last_used.h"
 #include "kernels/catalogue/expression/cpu/run.h"
 #include "kernels/catalogue/expression/expression.h"
 #include "kernels/expression/call_program.h"
-#include "kernels/expression/last_used.h"
 
 namespace hotplate::expression {
 namespace {

@@ -9,11 +9,11 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/base/last_used.h"
 #include "kernels/catalogue/expression/expression.h"
 #include "kernels/devices/cuda/code/grid.h"
 #include "kernels/expression/call_program.h"
 #include "kernels/expression/cuda_text.h"
-#include "kernels/expression/last_used.h"
 
 namespace hotplate::expression {
 namespace {
@@ -141,7 +141,7 @@ class Launches {
   Outcome Scalar(const CudaSlot& slot) {
     const expression::Scalar& scalar = program_.scalars[static_cast<std::size_t>(slot.index)];
     const hotplate_param* const param = NumberOf(call_, scalar);
-    if (param == nullptr) return Outcome::Failed("expression: a number is missing");
+    if (param == nullptr) return Outcome::Failed("expression: the number " + scalar.name + " is missing");
     const bool is_integer = param->type != HOTPLATE_PARAM_FLOAT;
     if (is_integer && IsOutOfBounds(slot.dtype, param->integer)) {
       return Outcome::Invalid(scalar.name + ": the integer " + std::to_string(param->integer) +
@@ -191,7 +191,10 @@ class Launches {
     // The buffer may have inputs that are on their way.
     const std::span<std::byte> pinned = context_.pinned();
     const std::size_t bytes = block_.size() * 8;
-    if (pinned.size() < bytes) return Outcome::Failed("expression: there are too many numbers in it");
+    if (pinned.size() < bytes) {
+      return Outcome::Failed("expression: it has " + std::to_string(block_.size()) + " numbers; at most " +
+                             std::to_string(pinned.size() / 8) + " are possible");
+    }
     if (const Outcome o = context_.Wait(); !o.ok()) return o;
     std::memcpy(pinned.data(), block_.data(), bytes);
     pointer_ = Scratch(places_.block);

@@ -22,6 +22,6 @@ Outcome LaneScratchCuda(const Call& call, CudaContext& context, std::uint64_t& b
 Outcome FinishCuda(const Call& call, CudaContext& context);
 
 // CudaLauncher::compiler.
-inline constexpr char kCompiler[] = HOTPLATE_NVRTC;
+constexpr char kCompiler[] = HOTPLATE_NVRTC;
 
 }  // namespace hotplate::expression

@@ -6,15 +6,11 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "kernels/expression/last_used.h"
+#include "kernels/base/last_used.h"
 #include "kernels/expression/names.h"
 #include "kernels/spec/spec.h"
 
 namespace hotplate::expression {
-
-// The kernel that runs every text, and the parameter that has the text.
-inline constexpr const char* kKernel = kKernelName;
-inline constexpr char kTextParam[] = "expression";
 
 // The hash of every spec that ExpressionSpecs makes: one kernel runs them all.
 const std::string& SpecHash();

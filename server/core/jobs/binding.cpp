@@ -52,14 +52,16 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
       violations.push_back({"inputs." + input.name, absl::StrCat("input \"", input.name, "\" is given twice")});
     }
   }
-  std::map<std::string, ParamValue> params = request.params;
+  std::map<std::string, ParamValue> with_text;  // of an expression
   if (is_expression) {
     if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
     spec = ExpressionSpec(request, signatures);
     if (!spec.ok()) return spec.status();
-    params.emplace(expression::kTextParam, request.expression);
+    with_text = request.params;
+    with_text.emplace(expression::kTextParam, request.expression);
   }
-  absl::StatusOr<BoundCall> call = (*spec)->Bind(params, signatures, request.precision, request.deterministic);
+  absl::StatusOr<BoundCall> call =
+      (*spec)->Bind(is_expression ? with_text : request.params, signatures, request.precision, request.deterministic);
   if (!call.ok()) {
     if (violations.empty()) return call.status();
     for (FieldViolation& one : Violations(call.status())) violations.push_back(std::move(one));

@@ -72,7 +72,7 @@ class Binder {
                              std::vector<FieldViolation>& violations) const;
   absl::Status BindOutputs(const Principal& who, const JobRequest& request, BoundJob& job,
                            std::vector<FieldViolation>& violations) const;
-  // Of a kernel of the catalogue or of work, whatever its inputs.
+  // The spec of a kernel of the catalogue or of work, whatever its inputs.
   absl::StatusOr<SharedSpec> KnownSpec(const Principal& who, const JobRequest& request) const;
   absl::StatusOr<SharedSpec> ExpressionSpec(const JobRequest& request,
                                             const std::map<std::string, Signature>& signatures) const;

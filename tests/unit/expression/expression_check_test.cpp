@@ -1,4 +1,4 @@
-// What a text means: nodes, views, shapes and outputs, and what is refused.
+// The meaning of texts: nodes, views, shapes, outputs and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,6 +44,8 @@ std::string Shown(const Program& program, int at) {
       return "gather" + std::to_string(node.leaf) + "(" + arguments + ")";
     case Node::Kind::kCast:
       return std::string(Name(node.dtype)) + "(" + arguments + ")";
+    case Node::Kind::kBounded:
+      return "bounded_" + std::string(Name(node.dtype)) + "(" + arguments + ")";
     case Node::Kind::kOperator:
       return std::string(RowOf(node.op).name) + "(" + arguments + ")";
   }
@@ -105,7 +107,7 @@ TEST(ExpressionCheckTest, OperatorsThatDoNothingAreLeftOut) {
     EXPECT_EQ(nodes(text), "view0") << text;
   }
   EXPECT_EQ(nodes("imag(x)"), "0:float32");
-  // Of bools, as operators of bits.
+  // Bools become operators of bits.
   EXPECT_EQ(nodes("b + (b)"), "bitwise_or(view0, view0)");
   EXPECT_EQ(nodes("b * (b)"), "bitwise_and(view0, view0)");
   EXPECT_EQ(nodes("maximum(b , b)"), "bitwise_or(view0, view0)");
@@ -197,7 +199,7 @@ TEST(ExpressionCheckTest, Outputs) {
   EXPECT_EQ(Shown(program, program.outputs[3].node), "view0");
 }
 
-// What view a part of x, float32 [3, 4], is.
+// The view that a part of x, float32 [3, 4], becomes.
 std::string ViewOf(std::string_view text) {
   const Program program = Checked(text, kX);
   if (program.views.size() != 1) return "not one view";
@@ -298,11 +300,15 @@ TEST(ExpressionCheckTest, Places) {
   EXPECT_EQ(ErrorOf("x + k", kX),
             "index 4+1: k is the index along axis 2, but the results run over [3, 4]; broadcast_to(..., shape) gives "
             "them a shape");
-  EXPECT_EQ(ErrorOf("x + index(8)", kX), "index 10+1: the axis of an index is from 0 to 7");
+  EXPECT_EQ(ErrorOf("x + index(8)", kX), "index 10+1: 8 is no axis; that of an index is from 0 to 7");
   EXPECT_EQ(ErrorOf("x + index(x)", kX),
             "type 10+1: \"x\" stands where an axis is expected: integers that the text writes out");
   EXPECT_EQ(ErrorOf("a = broadcast_to(i, (4,)); b = x", kX),
             "value 4+12: broadcast_to(i, (4,)) is [4] and contains indices, but the results run over [3, 4]");
+  EXPECT_EQ(ErrorOf("a = broadcast_to(i, (4,)); b = broadcast_to(j, (3, 4))", {}),
+            "value 4+12: broadcast_to(i, (4,)) is [4] and contains indices, but the results run over [3, 4]");
+  EXPECT_EQ(ErrorOf("b = broadcast_to(j, (3, 4)); a = broadcast_to(i, (4,))", {}),
+            "value 33+12: broadcast_to(i, (4,)) is [4] and contains indices, but the results run over [3, 4]");
 }
 
 TEST(ExpressionCheckTest, BroadcastTo) {
@@ -409,6 +415,8 @@ TEST(ExpressionCheckTest, Names) {
       {"exp(x, y)", "type 0+3: exp takes 1 argument, but 2 are given"},
       {"where(x, y)", "type 0+5: where takes 3 arguments, but 2 are given"},
       {"transpose() + x + y", "type 0+9: transpose takes at least 1 argument, but 0 are given"},
+      {"transpose(x, 0, 1, 2, 3, 4, 5, 6, 7, 8) + y",
+       "type 0+9: transpose takes at most 9 arguments, but 10 are given"},
       {"add(x, y, out=x)", "type 10+3: add has no argument by the name out"},
   };
   for (const auto& [text, expected] : wrong) EXPECT_EQ(ErrorOf(text, kXY), expected) << text;
@@ -423,7 +431,7 @@ TEST(ExpressionCheckTest, Names) {
   EXPECT_EQ(ErrorOf("x", {Input("not", "float32")}),
             "name 0+0: \"not\" is no name for an input; letters, digits and _ are");
   EXPECT_EQ(ErrorOf("x", kX, {Given("\x1b[2J", DType::kInt64)}),
-            "name 0+0: \"?[2J\" is no name for a number; letters, digits and _ are");
+            "name 0+0: \"\\x1b[2J\" is no name for a number; letters, digits and _ are");
 }
 
 TEST(ExpressionCheckTest, Types) {
@@ -521,7 +529,10 @@ TEST(ExpressionCheckTest, EachFunctionCanBeCalled) {
         break;
     }
     const std::string result = ErrorOf(text + ")", inputs);
-    const bool is_of_bits = result.starts_with("type") && result.ends_with(" is not for float32");
+    const bool takes_bits =
+        function.kind == Function::Kind::kOperator &&
+        (RowOf(function.op).operands == Operands::kBits || RowOf(function.op).operands == Operands::kIntegers);
+    const bool is_of_bits = takes_bits && result.starts_with("type") && result.ends_with(" is not for float32");
     EXPECT_TRUE(result == "no error" || is_of_bits || name == "bfloat16") << text << "): " << result;
   }
 }
@@ -538,6 +549,7 @@ TEST(ExpressionCaretTest, ShowsThePlace) {
   EXPECT_EQ(shown("", 0, 1), "\n^");
   EXPECT_EQ(shown("\xc3\xa4 + \xc3\xb6", 5, 2), "\xc3\xa4 + \xc3\xb6\n    ^");
   EXPECT_EQ(shown("\tx\x1b", 1, 1), " x \n ^");
+  EXPECT_EQ(shown("x # \u009b31m", 0, 1), "x #  31m\n^");
   const std::string line(300, 'x');
   EXPECT_EQ(shown(line, 200, 3), "..." + std::string(100, 'x') + "...\n" + std::string(63, ' ') + "^~~");
   EXPECT_EQ(shown(line, 299, 5), "..." + std::string(61, 'x') + "\n" + std::string(63, ' ') + "^");

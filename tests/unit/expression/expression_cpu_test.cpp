@@ -291,6 +291,40 @@ TEST(ExpressionCpu, ResultsHaveTheSameBitsWithAnyNumberOfThreads) {
   expect_same(table, "s = sum(sin(x), axis=0); t = mean(x, axis=1)");
 }
 
+// What a line has in common is computed once for it, wherever in the line a thread begins.
+TEST(ExpressionCpu, LongLinesWithAnOperandForEach) {
+  constexpr std::int64_t kLength = 1'310'736;  // of 41 chunks, the last of 32 elements
+  std::vector<float> x(2 * kLength);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 1000);
+  CpuCall call({{"x", Numbers(x, {2, kLength})}, {"c", Numbers<float>({1000, 5000}, {2, 1})}});
+  for (int round = 0; round < 10; ++round) {
+    for (const int threads : {1, 3, 4, 8}) {
+      const std::vector<float> got = call.Run("x + c", threads).As<float>();
+      std::size_t wrong = 0;
+      for (std::size_t i = 0; i < got.size(); ++i) wrong += got[i] != x[i] + (i < kLength ? 1000 : 5000);
+      ASSERT_EQ(wrong, 0u) << threads << " threads";
+    }
+  }
+}
+
+TEST(ExpressionCpu, ANumberMadeOfNumbersHasToFit) {
+  const TestNumbers x = Numbers<std::uint8_t>({1, 2});
+  EXPECT_EQ(CpuCall({{"x", x}}, {}, {{"n", 150}}).Try("x + n*2").message(),
+            "Python integer 300 out of bounds for uint8");
+  EXPECT_EQ(CpuCall({{"x", x}}, {}, {{"n", 100}}).Run("x + n*2").As<std::uint8_t>(),
+            (std::vector<std::uint8_t>{201, 202}));
+  EXPECT_EQ(CpuCall({{"x", x}}, {}, {{"n", 1}}).Try("x + (n - 2)").message(),
+            "Python integer -1 out of bounds for uint8");
+}
+
+TEST(ExpressionCpu, AnyByteButZeroIsTrue) {
+  TestNumbers x = Numbers<std::uint8_t>({1, 2, 0});
+  x.signature.dtype = DType::kBool;
+  CpuCall call({{"x", x}});
+  EXPECT_EQ(call.Run("argmax(x)").As<std::int64_t>(), (std::vector<std::int64_t>{0}));
+  EXPECT_EQ(call.Run("max(x)").bytes, std::vector<std::byte>{std::byte{1}});
+}
+
 TEST(ExpressionCpu, LargeOutputsArePastTheCaches) {
   std::vector<double> x(5'000'003);
   std::iota(x.begin(), x.end(), 0);

@@ -166,6 +166,8 @@ TEST(ExpressionParseTest, WhatIsWrong) {
       {"x.1", "syntax 1+2: \".1\" stands where an operator is expected"},
       {"x $ y", "syntax 2+1: \"$\" has no meaning in an expression"},
       {"x \xc3\x97 y", "syntax 2+2: \"\xc3\x97\" has no meaning in an expression"},
+      {std::string("x # \0\ny", 7), "syntax 4+1: the byte 0x00 has no meaning in an expression"},
+      {"x \u202e y", "syntax 2+3: the byte 0xe2 has no meaning in an expression"},
       {"x \x1b[2J", "syntax 2+1: the byte 0x1b has no meaning in an expression"},
       {"x \xff", "syntax 2+1: the byte 0xff has no meaning in an expression"},
       {"x \xe2\x80", "syntax 2+1: the byte 0xe2 has no meaning in an expression"},

@@ -152,22 +152,23 @@ void Fetch(const std::byte* from, const std::int64_t* at, std::size_t element_by
   });
 }
 
-bool AnyNegative(const void* integers, DType dtype, std::size_t n) {
-  const auto any = [&]<typename T>() {
+std::optional<std::int64_t> FirstNegative(const void* integers, DType dtype, std::size_t n) {
+  const auto first = [&]<typename T>() -> std::optional<std::int64_t> {
     const T* const x = static_cast<const T*>(integers);
-    bool negative = false;
-    for (std::size_t i = 0; i < n; ++i) negative |= x[i] < 0;
-    return negative;
+    bool any = false;  // a loop that the compiler vectorises
+    for (std::size_t i = 0; i < n; ++i) any |= x[i] < 0;
+    if (!any) return std::nullopt;
+    return *std::find_if(x, x + n, [](T one) { return one < 0; });
   };
   switch (dtype) {
     case DType::kInt8:
-      return any.operator()<std::int8_t>();
+      return first.operator()<std::int8_t>();
     case DType::kInt16:
-      return any.operator()<std::int16_t>();
+      return first.operator()<std::int16_t>();
     case DType::kInt32:
-      return any.operator()<std::int32_t>();
+      return first.operator()<std::int32_t>();
     default:
-      return any.operator()<std::int64_t>();
+      return first.operator()<std::int64_t>();
   }
 }
 

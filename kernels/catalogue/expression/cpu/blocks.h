@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "kernels/catalogue/expression/cpu/geometry.h"
@@ -37,8 +38,8 @@ std::size_t Locate(const std::int64_t* before, const std::int64_t* index, std::i
                    std::int64_t* out);
 void Fetch(const std::byte* from, const std::int64_t* at, std::size_t element_bytes, std::size_t n, void* to);
 
-// Whether one of n signed integers is negative.
-bool AnyNegative(const void* integers, DType dtype, std::size_t n);
+// The first negative one of n signed integers.
+std::optional<std::int64_t> FirstNegative(const void* integers, DType dtype, std::size_t n);
 
 bool AnyZero(const void* integers, DType dtype, std::size_t n);
 

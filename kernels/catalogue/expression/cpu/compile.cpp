@@ -35,7 +35,7 @@ Access AccessOf(std::int64_t offset, std::span<const std::int64_t> strides) {
   return access;
 }
 
-// What a pass reads and writes by place; `array_of` has the array of each node that is one.
+// The arrays that a pass reads and writes by place; `array_of` maps nodes to them.
 std::vector<Array> ArraysOf(const Program& program, const std::vector<int>& outputs, const std::vector<bool>& needed,
                             std::vector<int>& array_of) {
   std::vector<Array> arrays;
@@ -98,9 +98,9 @@ std::variant<Pass, std::string> PassWith(const Program& program, const std::vect
   const std::vector<bool> streamed = Streamed(program, arrays);
   Pass pass{.geometry = Geometry(program.space, axes, block, accesses), .arrays = std::move(arrays)};
   for (Array& array : pass.arrays) {
-    array.flat = pass.geometry.IsFlat(array.access);
+    const bool flat = pass.geometry.IsFlat(array.access);  // all elements lie beside each other
     const std::int64_t along = array.access.strides[static_cast<std::size_t>(pass.geometry.rank) - 1];
-    array.adjacent = array.flat || (!pass.geometry.spanning && along == 1);
+    array.adjacent = flat || (!pass.geometry.spanning && along == 1);
   }
   Emitter emitter(program, pass, needed, array_of);
   for (const int output : outputs) emitter.Keep(output, streamed[static_cast<std::size_t>(output)]);

@@ -5,7 +5,7 @@
 namespace hotplate::expression {
 namespace {
 
-// Of an element in a register.
+// The bytes of an element in a register.
 std::size_t RegisterBytesOf(DType dtype) { return dtype == DType::kFloat16 ? sizeof(float) : SizeOf(dtype); }
 
 bool IsSigned(DType dtype) { return dtype >= DType::kInt8 && dtype <= DType::kInt64; }
@@ -91,6 +91,7 @@ int Emitter::EmitNode(int node) {
     case Node::Kind::kGather:
       return EmitGather(one);
     case Node::Kind::kCast:
+    case Node::Kind::kBounded:
       return EmitCast(one);
     case Node::Kind::kOperator:
       return one.op == Operator::kPower ? EmitPower(one) : EmitOperator(one);
@@ -176,6 +177,7 @@ int Emitter::Converted(int value, DType from, DType to) {
 
 int Emitter::EmitCast(const Node& node) {
   const int argument = node.arguments.front();
+  if (node.kind == Node::Kind::kBounded) EmitCheck(Instruction::Kind::kCheckBounds, ValueOf(argument), node.dtype);
   return Converted(ValueOf(argument), NodeOf(argument).dtype, node.dtype);
 }
 
@@ -183,12 +185,6 @@ int Emitter::EmitOperator(const Node& node) {
   const DType operands = NodeOf(node.arguments.back()).dtype;
   std::vector<int> arguments;
   for (const int argument : node.arguments) arguments.push_back(ValueOf(argument));
-  const bool inexact = IsFloating(operands) || IsComplex(operands);
-  const bool nothing = node.op == Operator::kPositive || (node.op == Operator::kReal && !IsComplex(operands)) ||
-                       (node.op == Operator::kConjugate && !IsComplex(operands)) ||
-                       (!inexact && node.op >= Operator::kFloor && node.op <= Operator::kTrunc) ||
-                       (node.op == Operator::kAbsolute && operands == DType::kBool);
-  if (nothing) return arguments.front();
   const Loop loop = operands == DType::kBFloat16 ? nullptr : LoopFor(node.op, operands);
   if (loop == nullptr) {
     error_ = std::string(RowOf(node.op).name) + " of " + std::string(Name(operands));
@@ -206,14 +202,11 @@ int Emitter::EmitOperator(const Node& node) {
 void Emitter::CheckDivisors(const Node& node, DType dtype) {
   const Node& divisor = NodeOf(node.arguments[1]);
   if (divisor.kind == Node::Kind::kConstant && divisor.constant.integer != 0) return;
-  const int value = ValueOf(node.arguments[1]);
-  Emit(At(value).phase, {.kind = Instruction::Kind::kCheckDivisors,
-                         .dtype = dtype,
-                         .out = value,
-                         .a = value,
-                         .b = value,
-                         .c = value,
-                         .leaf = static_cast<int>(node.op)});
+  EmitCheck(Instruction::Kind::kCheckDivisors, ValueOf(node.arguments[1]), dtype, static_cast<int>(node.op));
+}
+
+void Emitter::EmitCheck(Instruction::Kind kind, int value, DType dtype, int leaf) {
+  Emit(At(value).phase, {.kind = kind, .dtype = dtype, .out = value, .a = value, .b = value, .c = value, .leaf = leaf});
 }
 
 // Constant exponents that have a better way, as in NumPy.
@@ -222,10 +215,7 @@ int Emitter::EmitPower(const Node& node) {
   const DType dtype = exponent.dtype;
   const bool integers = IsInteger(dtype), constant = exponent.kind == Node::Kind::kConstant;
   if (IsSigned(dtype) && !(constant && exponent.constant.integer >= 0)) {
-    const int value = ValueOf(node.arguments[1]);
-    Emit(
-        At(value).phase,
-        {.kind = Instruction::Kind::kCheckExponents, .dtype = dtype, .out = value, .a = value, .b = value, .c = value});
+    EmitCheck(Instruction::Kind::kCheckExponents, ValueOf(node.arguments[1]), dtype);
   }
   if (!constant) return EmitOperator(node);
   const auto is = [&](double number) {
@@ -255,8 +245,10 @@ void Emitter::Keep(int output, bool stream) {
   int value = ValueOf(one.node);
   ++pass_.weight;
   if (one.reduction != Reduction::kNone) {
-    const bool logical = one.reduction == Reduction::kAny || one.reduction == Reduction::kAll;
-    if (logical && dtype != DType::kBool) value = Converted(value, dtype, DType::kBool), dtype = DType::kBool;
+    // Any byte but 0 may lie in an array of bools for true.
+    const bool compares = one.reduction == Reduction::kMin || one.reduction == Reduction::kMax ||
+                          one.reduction == Reduction::kArgMin || one.reduction == Reduction::kArgMax;
+    if (compares && dtype == DType::kBool) value = EmitLoop(CastLoop(DType::kUInt8, DType::kBool), 1, {value});
     const Accumulator* const accumulator = dtype == DType::kBFloat16 ? nullptr : AccumulatorFor(one.reduction, dtype);
     if (accumulator == nullptr) {
       error_ = "a reduction of " + std::string(Name(dtype));

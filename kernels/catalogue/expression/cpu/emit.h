@@ -49,6 +49,7 @@ class Emitter {
   int EmitOperator(const Node& node);
   int EmitPower(const Node& node);
   void CheckDivisors(const Node& node, DType dtype);
+  void EmitCheck(Instruction::Kind kind, int value, DType dtype, int leaf = 0);
   // The value of a node of this dtype as what a cast to `dtype` makes of it.
   int Converted(int value, DType from, DType to);
   int FromHalf(int raw);

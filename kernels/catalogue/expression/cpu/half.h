@@ -34,7 +34,7 @@ inline float RoundToHalf(double x) {
   return static_cast<float>(std::copysign(result, x));
 }
 
-// Of a value on the grid.
+// Takes a value on the grid.
 inline std::uint16_t HalfBits(float x) {
   constexpr std::uint32_t kLeast = std::bit_cast<std::uint32_t>(0x1p-14F), kInfinite = 0x7f80'0000;
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(x), magnitude = bits & 0x7fff'ffff;

@@ -45,24 +45,6 @@ HOTPLATE_MULTIVERSION static void Complex(void* out, const void* a, const void* 
   for (std::size_t i = 0; i < n; ++i) to[i] = {real[i], imag[i]};
 }
 
-// The imaginary part of a real number.
-void Zeros4(void* out, const void*, const void*, const void*, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) static_cast<std::uint32_t*>(out)[i] = 0;
-}
-void Zeros8(void* out, const void*, const void*, const void*, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) static_cast<std::uint64_t*>(out)[i] = 0;
-}
-void Zeros1(void* out, const void*, const void*, const void*, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) static_cast<std::uint8_t*>(out)[i] = 0;
-}
-void Zeros2(void* out, const void*, const void*, const void*, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) static_cast<std::uint16_t*>(out)[i] = 0;
-}
-
-Loop ZerosLoop(std::size_t element_bytes) {
-  return element_bytes == 1 ? Zeros1 : element_bytes == 2 ? Zeros2 : element_bytes == 4 ? Zeros4 : Zeros8;
-}
-
 bool IsTrue(Truth x) { return x != Truth::kFalse; }
 
 }  // namespace
@@ -70,15 +52,9 @@ bool IsTrue(Truth x) { return x != Truth::kFalse; }
 Loop TruthLoop(Operator op) {
   using B = Truth;
   switch (op) {
-    case Operator::kAdd:
-    case Operator::kMaximum:
-    case Operator::kFmax:
     case Operator::kBitOr:
     case Operator::kLogicalOr:
       return Plain<B>([](B x, B y) { return IsTrue(x) | IsTrue(y) ? true : false; });
-    case Operator::kMultiply:
-    case Operator::kMinimum:
-    case Operator::kFmin:
     case Operator::kBitAnd:
     case Operator::kLogicalAnd:
       return Plain<B>([](B x, B y) { return IsTrue(x) & IsTrue(y) ? true : false; });
@@ -96,7 +72,6 @@ Loop TruthLoop(Operator op) {
       return Plain<B>([](B x, B y) { return IsTrue(x) > IsTrue(y); });
     case Operator::kGreaterEqual:
       return Plain<B>([](B x, B y) { return IsTrue(x) >= IsTrue(y); });
-    case Operator::kInvert:
     case Operator::kLogicalNot:
       return Plain<B>([](B x) { return !IsTrue(x); });
     default:
@@ -107,7 +82,6 @@ Loop TruthLoop(Operator op) {
 Loop LoopFor(Operator op, DType operands) {
   if (operands == DType::kFloat16) operands = DType::kFloat32;
   if (op == Operator::kWhere) return WhereLoop(SizeOf(operands));
-  if (op == Operator::kImag && !IsComplex(operands)) return ZerosLoop(SizeOf(operands));
   if (op == Operator::kComplex) return operands == DType::kFloat64 ? Complex<double> : Complex<float>;
   if (operands == DType::kBool) return TruthLoop(op);
   if (IsInteger(operands)) return IntegerLoop(op, operands);

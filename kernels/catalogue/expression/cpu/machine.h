@@ -37,13 +37,14 @@ struct Instruction {
     kLocate,          // out = a * size + b for an axis of gathers[leaf], b an index that is checked; the first one: b
     kFetch,           // out = the elements of gathers[leaf] at a
     kCheckExponents,  // a: integers, of which none may be negative
+    kCheckBounds,     // a: an int64, the same everywhere, that dtype has to hold
     kCheckDivisors,   // a: integers; a warning if one is 0. leaf: the Operator
   };
 
   Kind kind = Kind::kLoop;
   bool first = false;  // kLocate
   std::uint8_t element_bytes = 0;
-  DType dtype = DType::kFloat64;  // kCheckExponents, kCheckDivisors
+  DType dtype = DType::kFloat64;  // of the checks
   int out = 0, a = 0, b = 0, c = 0;
   int leaf = 0, axis = 0;
   Loop loop = nullptr;
@@ -57,7 +58,6 @@ struct Array {
   std::uint8_t element_bytes = 0;
   Access access = {};
   bool adjacent = false;  // a block's elements lie beside each other
-  bool flat = false;      // all do
   int slot = -1;          // that points into it; -1: none
 };
 
@@ -93,7 +93,7 @@ struct Machine {
   std::vector<Pass> passes;
 };
 
-// What is wrong as a text: an operator that this back-end lacks.
+// An error names the operator that this back-end lacks.
 std::variant<Machine, std::string> Compile(Program program);
 
 }  // namespace hotplate::expression

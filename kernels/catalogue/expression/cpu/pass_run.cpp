@@ -5,7 +5,10 @@
 #endif
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
+
+#include "kernels/expression/number.h"
 
 namespace hotplate::expression {
 namespace {
@@ -122,6 +125,7 @@ bool PassRun::Execute(const std::vector<Instruction>& instructions, Workspace& w
       }
       case Instruction::Kind::kLocate:
       case Instruction::Kind::kCheckExponents:
+      case Instruction::Kind::kCheckBounds:
       case Instruction::Kind::kCheckDivisors:
         if (!Check(one, workspace, n)) return false;
     }
@@ -132,8 +136,17 @@ bool PassRun::Execute(const std::vector<Instruction>& instructions, Workspace& w
 bool PassRun::Check(const Instruction& one, const Workspace& workspace, std::size_t n) {
   const std::byte* const a = workspace.slots[static_cast<std::size_t>(one.a)];
   if (one.kind == Instruction::Kind::kCheckExponents) {
-    if (!AnyNegative(a, one.dtype, n)) return true;
-    Fault("integers to negative integer powers are not allowed; convert one to a float");
+    const std::optional<std::int64_t> exponent = FirstNegative(a, one.dtype, n);
+    if (!exponent) return true;
+    Fault("integers to negative integer powers are not allowed: an exponent is " + std::to_string(*exponent) +
+          "; convert one to a float");
+    return false;
+  }
+  if (one.kind == Instruction::Kind::kCheckBounds) {
+    std::int64_t integer = 0;
+    std::memcpy(&integer, a, sizeof integer);
+    if (Side(integer, one.dtype) == 0) return true;
+    Fault("Python integer " + std::to_string(integer) + " out of bounds for " + std::string(Name(one.dtype)));
     return false;
   }
   if (one.kind == Instruction::Kind::kCheckDivisors) {
@@ -166,8 +179,10 @@ bool PassRun::Block(Workspace& workspace, std::size_t position, std::size_t n) {
   if (!pass_.per_line.empty()) {
     const std::size_t line = position / geometry_.line;
     if (line != workspace.line) {
-      const std::size_t whole = std::min(geometry_.block, geometry_.total);
-      if (!Execute(pass_.per_line, workspace, place, whole)) return false;
+      // From the line's beginning: a block at its end would go on into the next line.
+      Place begin = place;
+      begin.index[static_cast<std::size_t>(geometry_.rank) - 1] = 0;
+      if (!Execute(pass_.per_line, workspace, begin, std::min(geometry_.block, geometry_.line))) return false;
       workspace.line = line;
     }
   }
@@ -250,7 +265,10 @@ Outcome PassRun::WithoutPlaces() const {
     }
     const std::unique_ptr<std::byte[]> state(new std::byte[accumulator.state_bytes]);
     accumulator.none(state.get(), 1);
-    for (std::size_t result = 0; result < results; ++result) Finish(i, state.get(), result, 1);
+    const bool done = context_.ParallelChunks(results, kMostChunk, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t result = begin; result < end; ++result) Finish(i, state.get(), result, 1);
+    });
+    if (!done) return Outcome::Cancelled();
   }
   return Outcome::Ok();
 }

@@ -19,7 +19,7 @@ class PassRun {
   Outcome Run(CpuContext::Part part);
 
  private:
-  // What a thread works with: a register for each slot that is one, and the lanes and states of each fold.
+  // One thread's memory: a register for each slot that is one, and each fold's lanes and states.
   struct Workspace {
     std::unique_ptr<std::byte[]> memory;
     std::vector<std::byte*> slots;

@@ -12,7 +12,7 @@
 namespace hotplate::expression {
 
 // A number that came with the call, as its Scalar's dtype has it.
-struct Number {
+struct GivenNumber {
   std::int64_t integer = 0;
   double real = 0;
 };
@@ -21,7 +21,7 @@ struct RunArrays {
   std::vector<const std::byte*> inputs;  // in the order in which Check was given them
   std::vector<std::string_view> names;   // theirs
   std::vector<std::byte*> outputs;       // in the order of the Program's
-  std::vector<Number> numbers;           // in the order of the Program's scalars
+  std::vector<GivenNumber> numbers;      // in the order of the Program's scalars
 };
 
 // Invalid for an index that is out of bounds, a negative integer exponent, a number that its dtype cannot hold, and the

@@ -46,34 +46,32 @@ bool ElementOf(const Node& node, const RunArrays& arrays, const Program& program
   const bool is_scalar = node.kind == Node::Kind::kScalar;
   std::int64_t integer = node.constant.integer;
   std::complex<double> number = node.constant.number;
-  bool from_real = false;
   if (is_scalar) {
-    const Number& given = arrays.numbers[static_cast<std::size_t>(node.leaf)];
-    from_real = program.scalars[static_cast<std::size_t>(node.leaf)].dtype == DType::kFloat64;
-    integer = from_real ? FloatToInteger<std::int64_t>(given.real) : given.integer;
-    number = from_real ? given.real : static_cast<double>(given.integer);
+    const GivenNumber& given = arrays.numbers[static_cast<std::size_t>(node.leaf)];
+    const bool is_real = program.scalars[static_cast<std::size_t>(node.leaf)].dtype == DType::kFloat64;
+    integer = given.integer;  // Check made a cast where a real number becomes an integer or a bool
+    number = is_real ? given.real : static_cast<double>(given.integer);
   }
-  const bool checked = is_scalar && !from_real;
   switch (node.dtype) {
     case DType::kBool:
-      Put(static_cast<std::uint8_t>((from_real ? number != 0.0 : integer != 0) ? 1 : 0), element);
+      Put(static_cast<std::uint8_t>(integer != 0 ? 1 : 0), element);
       return true;
     case DType::kInt8:
-      return PutInteger<std::int8_t>(integer, checked, element);
+      return PutInteger<std::int8_t>(integer, is_scalar, element);
     case DType::kInt16:
-      return PutInteger<std::int16_t>(integer, checked, element);
+      return PutInteger<std::int16_t>(integer, is_scalar, element);
     case DType::kInt32:
-      return PutInteger<std::int32_t>(integer, checked, element);
+      return PutInteger<std::int32_t>(integer, is_scalar, element);
     case DType::kInt64:
-      return PutInteger<std::int64_t>(integer, checked, element);
+      return PutInteger<std::int64_t>(integer, is_scalar, element);
     case DType::kUInt8:
-      return PutInteger<std::uint8_t>(integer, checked, element);
+      return PutInteger<std::uint8_t>(integer, is_scalar, element);
     case DType::kUInt16:
-      return PutInteger<std::uint16_t>(integer, checked, element);
+      return PutInteger<std::uint16_t>(integer, is_scalar, element);
     case DType::kUInt32:
-      return PutInteger<std::uint32_t>(integer, checked, element);
+      return PutInteger<std::uint32_t>(integer, is_scalar, element);
     case DType::kUInt64:
-      return PutInteger<std::uint64_t>(integer, checked, element);
+      return PutInteger<std::uint64_t>(integer, is_scalar, element);
     default:
       PutFloating(number, node.dtype, element);
       return true;

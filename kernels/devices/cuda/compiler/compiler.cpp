@@ -17,7 +17,7 @@ namespace hotplate {
 namespace {
 
 constexpr std::size_t kMostCubinBytes = std::size_t{64} << 20;
-constexpr std::size_t kMostLogBytes = 600;
+constexpr std::size_t kMostLogBytes = 150;         // an outcome's message has room for no more
 constexpr int kDoesNotCompile = 1, kUnusable = 2;  // statuses of hotplate-nvrtc
 
 // Products and sums are rounded each for itself, as NumPy's are; quotients and roots are correctly rounded, and small
@@ -38,11 +38,6 @@ std::string Cut(std::string text) {
   return text.substr(0, kMostLogBytes) + " …";
 }
 
-std::optional<std::string> ChildVariable(const std::string& name) {
-  const char* const value = std::getenv(name.c_str());
-  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
-}
-
 }  // namespace
 
 absl::StatusOr<SharedCubin> CudaCompiler::RunCompiler(const std::string& source, const std::string& architecture,
@@ -57,7 +52,13 @@ absl::StatusOr<SharedCubin> CudaCompiler::RunCompiler(const std::string& source,
     cubin->append(piece);
     return cubin->size() <= kMostCubinBytes;
   };
-  const absl::StatusOr<ProgramResult> result = RunProgram(call, ChildVariable);
+  // The program is a path, for which no variable is asked.
+  const absl::StatusOr<ProgramResult> result =
+      RunProgram(call, [](const std::string&) -> std::optional<std::string> { return std::nullopt; });
+  if (cubin->size() > kMostCubinBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the code is more than ", kMostCubinBytes >> 20, " MiB; make the expression shorter"));
+  }
   if (absl::IsNotFound(result.status())) {
     return absl::FailedPreconditionError(absl::StrCat(
         "there is no ", options_.program, ", which compiles expressions for GPUs; install all of Hotplate"));
@@ -91,22 +92,39 @@ absl::StatusOr<CompiledCode> CudaCompiler::Compile(const std::string& source, in
   for (const char* const option : kOptions) absl::StrAppend(&all, option, "\n");
   const std::string key = Sha256(all + source);
   if (SharedCubin found = cache_.Find(key)) return CompiledCode{std::move(found), true};
-  const Turn turn(*this, key);
+  Turn turn(*this, key);
+  if (!turn.failure().ok()) return turn.failure();
   // Another lane may have been at it.
   if (SharedCubin found = cache_.Find(key)) return CompiledCode{std::move(found), true};
   absl::StatusOr<SharedCubin> compiled = RunCompiler(source, architecture, library);
-  if (!compiled.ok()) return compiled.status();
+  if (!compiled.ok()) return turn.Fail(compiled.status());
   cache_.Keep(key, *compiled);
   return CompiledCode{*std::move(compiled), false};
 }
 
 CudaCompiler::Turn::Turn(CudaCompiler& compiler, const std::string& key) : compiler_(compiler), key_(key) {
   const MutexLock lock(compiler_.mutex_);
-  while (compiler_.running_.contains(key)) compiler_.ended_.Wait(compiler_.mutex_);
-  compiler_.running_.insert(key);
+  std::shared_ptr<absl::Status> before;
+  for (auto at = compiler_.running_.find(key); at != compiler_.running_.end(); at = compiler_.running_.find(key)) {
+    before = at->second;
+    compiler_.ended_.Wait(compiler_.mutex_);
+  }
+  if (before != nullptr && !before->ok()) {
+    failure_ = *before;
+    return;
+  }
+  own_ = std::make_shared<absl::Status>();
+  compiler_.running_.emplace(key, own_);
+}
+
+absl::Status CudaCompiler::Turn::Fail(const absl::Status& status) {
+  const MutexLock lock(compiler_.mutex_);
+  *own_ = status;
+  return status;
 }
 
 CudaCompiler::Turn::~Turn() {
+  if (own_ == nullptr) return;
   {
     const MutexLock lock(compiler_.mutex_);
     compiler_.running_.erase(key_);
@@ -116,7 +134,7 @@ CudaCompiler::Turn::~Turn() {
 
 std::string CubinFolder(const std::string& hotplate_cache, const std::string& xdg_cache_home, const std::string& home) {
   if (!hotplate_cache.empty()) return hotplate_cache + "/cubins";
-  if (!xdg_cache_home.empty()) return xdg_cache_home + "/hotplate/cubins";
+  if (xdg_cache_home.starts_with('/')) return xdg_cache_home + "/hotplate/cubins";
   return home.empty() ? "" : home + "/.cache/hotplate/cubins";
 }
 

@@ -9,7 +9,8 @@
 
 #include <chrono>
 #include <cstdint>
-#include <set>
+#include <map>
+#include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -42,7 +43,7 @@ class CudaCompiler {
   CubinCache& cache() { return cache_; }
 
  private:
-  // Waits for its turn to compile what has this key.
+  // The turn to compile what has this key. Where another lane has it, waits for that one's end.
   class Turn {
    public:
     Turn(CudaCompiler& compiler, const std::string& key);
@@ -50,9 +51,15 @@ class CudaCompiler {
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
+    // The other lane's error, after which nothing is tried again.
+    const absl::Status& failure() const { return failure_; }
+    absl::Status Fail(const absl::Status& status);
+
    private:
     CudaCompiler& compiler_;
     const std::string& key_;
+    std::shared_ptr<absl::Status> own_;  // null: there was a failure
+    absl::Status failure_;
   };
 
   absl::StatusOr<SharedCubin> RunCompiler(const std::string& source, const std::string& architecture,
@@ -62,10 +69,10 @@ class CudaCompiler {
   CubinCache cache_;
   Mutex mutex_;
   CondVar ended_;
-  std::set<std::string> running_ ABSL_GUARDED_BY(mutex_);  // keys
+  std::map<std::string, std::shared_ptr<absl::Status>> running_ ABSL_GUARDED_BY(mutex_);  // by their keys
 };
 
-// What the environment says: HOTPLATE_CACHE, else $XDG_CACHE_HOME/hotplate, else ~/.cache/hotplate, and in it
+// The folder by the environment: HOTPLATE_CACHE, else $XDG_CACHE_HOME/hotplate, else ~/.cache/hotplate, and in it
 // "cubins". Empty if none of them is set.
 std::string CubinFolder(const std::string& hotplate_cache, const std::string& xdg_cache_home, const std::string& home);
 

@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file is this, the SHA-256 of the rest, a newline, and the code.
-constexpr char kMark[] = "hotplate-cubin-1 ";
+// A file is this, the SHA-256 of its key and its code, a newline, and the code.
+constexpr char kMark[] = "hotplate-cubin-2 ";
 constexpr std::size_t kMarkBytes = sizeof kMark - 1, kHeadBytes = kMarkBytes + 64 + 1;
 constexpr std::size_t kMostFileBytes = std::size_t{64} << 20;
 constexpr std::size_t kMostFiles = 100'000;  // that are looked at
@@ -106,7 +106,7 @@ SharedCubin CubinCache::FromFile(const std::string& key) {
   const std::optional<std::string> bytes = ReadFile(PathOf(key));
   if (!bytes) return nullptr;
   if (bytes->size() > kHeadBytes && bytes->starts_with(kMark) &&
-      bytes->compare(kMarkBytes, 64, Sha256(std::string_view(*bytes).substr(kHeadBytes))) == 0) {
+      bytes->compare(kMarkBytes, 64, Sha256(key + bytes->substr(kHeadBytes))) == 0) {
     return std::make_shared<const std::string>(bytes->substr(kHeadBytes));
   }
   unlink(PathOf(key).c_str());
@@ -134,7 +134,7 @@ void CubinCache::Keep(const std::string& key, SharedCubin cubin) {
       folder_ + "/" + key + kUnfinished + std::to_string(getpid()) + "-" + std::to_string(number.fetch_add(1));
   Descriptor file(open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file.get() < 0) return;
-  const bool written = WriteAll(file.get(), kMark + Sha256(*cubin) + "\n") && WriteAll(file.get(), *cubin);
+  const bool written = WriteAll(file.get(), kMark + Sha256(key + *cubin) + "\n") && WriteAll(file.get(), *cubin);
   file.Close();
   if (!written || rename(part.c_str(), PathOf(key).c_str()) != 0) {
     unlink(part.c_str());
@@ -167,7 +167,7 @@ void CubinCache::CutDown() {
     struct stat facts {};
     if ((!unfinished && !name.ends_with(kSuffix)) || lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode))
       continue;
-    // Of a daemon that was killed.
+    // A daemon that was killed left it.
     if (unfinished && facts.st_mtim.tv_sec < now - kDay) unlink(path.c_str());
     if (!unfinished) files.push_back({path, static_cast<std::uint64_t>(facts.st_size), facts.st_mtim.tv_sec});
   }

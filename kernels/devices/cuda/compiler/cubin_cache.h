@@ -52,8 +52,9 @@ class CubinCache {
   Mutex mutex_;
   bool looked_ ABSL_GUARDED_BY(mutex_) = false;
   std::string trouble_ ABSL_GUARDED_BY(mutex_);
-  std::uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes since the folder was cut down
-  std::list<Held> held_ ABSL_GUARDED_BY(mutex_);       // the last used first
+  // Bytes since the folder was cut down. The first file is as many as need be: daemons may be short.
+  std::uint64_t written_ ABSL_GUARDED_BY(mutex_) = UINT64_MAX / 2;
+  std::list<Held> held_ ABSL_GUARDED_BY(mutex_);  // the last used first
   std::map<std::string, std::list<Held>::iterator> by_key_ ABSL_GUARDED_BY(mutex_);
   std::uint64_t held_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

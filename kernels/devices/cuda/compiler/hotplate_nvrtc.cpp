@@ -5,7 +5,7 @@
 // usage: hotplate-nvrtc LIBRARY MOST_BYTES OPTION... < text.cu > text.cubin
 // LIBRARY is the path of libnvrtc.so.<major>. More memory than MOST_BYTES is refused. Status 1: the text does not
 // compile, and standard error has the compiler's log. Status 2: the library cannot be used, and standard error says
-// why in one line.
+// why in one line. Status 3: there is not enough memory.
 #include <dlfcn.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -20,7 +20,7 @@
 
 namespace {
 
-constexpr int kDoesNotCompile = 1, kUnusable = 2;
+constexpr int kDoesNotCompile = 1, kUnusable = 2, kNoMemory = 3;
 
 // As nvrtc.h declares them since CUDA 11.1.
 struct Nvrtc {
@@ -90,6 +90,11 @@ int main(int argc, char** argv) {
   setrlimit(RLIMIT_CORE, &no_core);
   const rlimit most{std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[2], nullptr, 10)};
   if (most.rlim_cur > 0) setrlimit(RLIMIT_DATA, &most);
+  // The first to go when memory runs out, before the daemon.
+  if (std::FILE* const score = std::fopen("/proc/self/oom_score_adj", "w"); score != nullptr) {
+    std::fputs("500", score);
+    std::fclose(score);
+  }
   const Nvrtc nvrtc = Open(argv[1]);
   const std::string source = ReadAll(stdin);
   Nvrtc::Handle program = nullptr;
@@ -104,8 +109,8 @@ int main(int argc, char** argv) {
     if (bytes > 0 && nvrtc.log(program, log.data()) == 0) log.resize(bytes - 1);
     std::fprintf(stderr, "%s: %s\n", nvrtc.error_string(error), log.c_str());
     std::fflush(stderr);
-    // 6: NVRTC_ERROR_COMPILATION
-    _exit(error == 6 ? kDoesNotCompile : kUnusable);
+    constexpr int kOutOfMemory = 1, kCompilation = 6;  // NVRTC_ERROR_…
+    _exit(error == kCompilation ? kDoesNotCompile : error == kOutOfMemory ? kNoMemory : kUnusable);
   }
   std::size_t bytes = 0;
   if (const int error = nvrtc.cubin_size(program, &bytes); error != 0) {

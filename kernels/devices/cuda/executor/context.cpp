@@ -20,7 +20,7 @@ Outcome CudaContext::LaunchLoaded(const char* function, std::uint64_t blocks, un
   if (const Outcome o = code_->Find(function, found); !o.ok()) return o;
   return driver().Check(driver().cuLaunchKernel(found, static_cast<unsigned>(blocks), 1, 1, threads, 1, 1, 0, stream(),
                                                 parameters.data(), nullptr),
-                        "launch");
+                        std::string("launching ") + function);
 }
 
 const CudaLauncher* KernelSide::Find(std::string_view kernel) const {

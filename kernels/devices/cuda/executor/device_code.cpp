@@ -9,21 +9,13 @@ Outcome LoadedCode::Find(const char* name, CUfunc_st*& function) {
   const MutexLock lock(mutex_);
   CUfunc_st*& known = functions_[name];
   if (known == nullptr) {
-    const Outcome found =
-        driver_.Check(driver_.cuModuleGetFunction(&known, module_.get(), name), "finding a function of compiled code");
+    const Outcome found = driver_.Check(driver_.cuModuleGetFunction(&known, module_.get(), name),
+                                        std::string("finding ") + name + " in compiled code");
     if (!found.ok()) known = nullptr;
     if (!found.ok()) return found;
   }
   function = known;
   return Outcome::Ok();
-}
-
-std::shared_ptr<LoadedCode> DeviceCode::Found(const std::string& source) {
-  const MutexLock lock(mutex_);
-  const auto found = by_source_.find(source);
-  if (found == by_source_.end()) return nullptr;
-  kept_.splice(kept_.begin(), kept_, found->second);
-  return found->second->code;
 }
 
 Outcome DeviceCode::Compile(const char* compiler, const std::string& source, int compute, std::string& cubin,
@@ -42,7 +34,7 @@ Outcome DeviceCode::Compile(const char* compiler, const std::string& source, int
 Outcome DeviceCode::Get(const char* compiler, const std::string& source, int compute, std::shared_ptr<LoadedCode>& code,
                         CodeTimes& times) {
   const auto begin = std::chrono::steady_clock::now();
-  code = Found(source);
+  code = kept_.Find(source);
   if (code != nullptr) {
     if (times.cache_hit < 0) times.cache_hit = 1;
     return Outcome::Ok();
@@ -58,22 +50,8 @@ Outcome DeviceCode::Get(const char* compiler, const std::string& source, int com
   times.cache_hit = cache_hit;
   times.compile_ns =
       static_cast<std::uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
-  std::list<Kept> dropped;  // destroyed without the lock
-  const MutexLock lock(mutex_);
-  if (by_source_.contains(source)) return Outcome::Ok();  // another lane was as fast: each has its own
-  kept_.push_front({source, code});
-  by_source_.emplace(kept_.front().source, kept_.begin());
-  while (kept_.size() > kMostModules) {
-    by_source_.erase(kept_.back().source);
-    dropped.splice(dropped.begin(), kept_, std::prev(kept_.end()));
-  }
+  kept_.Add(source, code);  // where another lane was as fast, each has its own
   return Outcome::Ok();
-}
-
-void DeviceCode::Clear() {
-  const MutexLock lock(mutex_);
-  by_source_.clear();
-  kept_.clear();
 }
 
 }  // namespace hotplate

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 
+#include "kernels/base/last_used.h"
 #include "kernels/base/mutex.h"
 #include "kernels/devices/cuda/executor/context.h"
 #include "kernels/devices/cuda/executor/driver.h"
@@ -41,23 +40,15 @@ class DeviceCode {
   Outcome Get(const char* compiler, const std::string& source, int compute, std::shared_ptr<LoadedCode>& code,
               CodeTimes& times);
   // With the context current.
-  void Clear();
+  void Clear() { kept_.Clear(); }
 
  private:
-  struct Kept {
-    std::string source;
-    std::shared_ptr<LoadedCode> code;
-  };
-
-  std::shared_ptr<LoadedCode> Found(const std::string& source);
   Outcome Compile(const char* compiler, const std::string& source, int compute, std::string& cubin,
                   int& cache_hit) const;
 
   const Driver& driver_;
   const hotplate_cuda_device_options& options_;
-  Mutex mutex_;
-  std::list<Kept> kept_ ABSL_GUARDED_BY(mutex_);  // the last used first
-  std::map<std::string_view, std::list<Kept>::iterator> by_source_ ABSL_GUARDED_BY(mutex_);
+  LastUsed<std::shared_ptr<LoadedCode>> kept_{kMostModules};  // by their texts
 };
 
 }  // namespace hotplate

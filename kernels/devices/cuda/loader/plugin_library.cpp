@@ -82,7 +82,7 @@ absl::StatusOr<std::shared_ptr<PluginLibrary>> PluginLibrary::Open(const std::st
   if (!Complete(*table)) return refuse("its table has empty places");
   library->table_ = table;
   library->CompareKernels(catalog, std::move(search));
-  library->LookForCompiler(compiler.program);
+  library->LookForCompiler(compiler);
   return library;
 }
 
@@ -121,8 +121,16 @@ void PluginLibrary::CompareKernels(const Catalog& catalog, LibrarySearch search)
   notes_.insert(notes_.end(), libraries_->missing().begin(), libraries_->missing().end());
 }
 
-void PluginLibrary::LookForCompiler(const std::string& program) {
-  if (!has_compilers_ || access(program.c_str(), X_OK) == 0) return;
+void PluginLibrary::LookForCompiler(const CompilerOptions& options) {
+  if (!has_compilers_) return;
+  const std::string& program = options.program;
+  if (access(program.c_str(), X_OK) == 0) {
+    if (options.folder.empty()) return;
+    if (const std::string why = compiler_.cache().trouble(); !why.empty()) {
+      notes_.push_back(absl::StrCat("compiled expressions are kept in memory only: ", why));
+    }
+    return;
+  }
   const std::string why = absl::StrCat("the program ", program.empty() ? "hotplate-nvrtc" : program,
                                        " is missing; install all of Hotplate's files");
   notes_.push_back(absl::StrCat("no CUDA device compiles expressions: ", why));
@@ -135,7 +143,10 @@ void PluginLibrary::Compile(void* library, const char* compiler, const char* sou
   const absl::StatusOr<std::string> path = self.libraries_->CompilerPath(compiler);
   absl::StatusOr<CompiledCode> code = path.ok() ? self.compiler_.Compile(source, compute, *path) : path.status();
   if (!code.ok()) {
-    *outcome = Outcome::Failed(ToStd(code.status().message())).plain();
+    // What is too much for the compiler is the caller's to make shorter.
+    const bool too_much = absl::IsDeadlineExceeded(code.status()) || absl::IsResourceExhausted(code.status());
+    const std::string_view why = ToStd(code.status().message());
+    *outcome = (too_much ? Outcome::Invalid(why) : Outcome::Failed(why)).plain();
     return;
   }
   take(to, code->cubin->data(), code->cubin->size());

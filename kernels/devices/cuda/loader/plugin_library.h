@@ -52,7 +52,7 @@ class PluginLibrary {
       : handle_(handle), file_name_(std::move(file_name)), log_(std::move(log)), compiler_(compiler) {}
   void CompareKernels(const Catalog& catalog, LibrarySearch search);
   // Kernels with a compiler need the program that runs it.
-  void LookForCompiler(const std::string& program);
+  void LookForCompiler(const CompilerOptions& options);
 
   void* const handle_;
   const std::string file_name_;

@@ -1,6 +1,5 @@
 #include "tests/unit/cuda/emulation/emulated_device.h"
 
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -44,14 +43,6 @@ Driver InstantDriver() {
   };
   driver.cuEventQuery = [](CUevent_st*) { return 0; };
   driver.cuEventSynchronize = [](CUevent_st*) { return 0; };
-  driver.cuMemcpyHtoDAsync = [](DevicePointer to, const void* from, std::size_t bytes, CUstream_st*) {
-    std::memcpy(reinterpret_cast<void*>(to), from, bytes);
-    return 0;
-  };
-  driver.cuMemcpyDtoHAsync = [](void* to, DevicePointer from, std::size_t bytes, CUstream_st*) {
-    std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
-    return 0;
-  };
   driver.cuStreamSynchronize = [](CUstream_st*) { return 0; };
   return driver;
 }

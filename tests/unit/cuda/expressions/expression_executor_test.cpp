@@ -6,6 +6,7 @@
 #include "kernels/catalogue/expression/expression_cuda.h"
 #include "kernels/devices/cuda/compiler/compiler.h"
 #include "kernels/expression/check.h"
+#include "kernels/expression/cuda_text.h"
 #include "tests/unit/cuda/executor_fixture.h"
 
 namespace hotplate {
@@ -151,6 +152,21 @@ TEST_F(ExpressionTest, MakeRoomForTheirCode) {
   std::vector<double> z(12);
   EXPECT_EQ(Run("z = x + 1", {{"z", &z}}).code(), HOTPLATE_OUT_OF_MEMORY) << "there was nothing to give back";
   EXPECT_TRUE(Run("z = x + 1", {{"z", &z}}).ok());
+}
+
+// A job that is cancelled waits for the piece that runs.
+TEST(FoldGeometry, BoundsThePiecesOfAnyReduction) {
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 16;  // places that a thread goes through
+  for (const std::uint64_t count : {1ull, 1000ull, 10'000'000ull, 1'000'000'000'000ull}) {
+    for (const std::uint64_t outputs : {1ull, 100ull, 1'000'000ull}) {
+      for (const bool inner : {false, true}) {
+        const expression::FoldGeometry how =
+            expression::GeometryOf({.outputs = outputs, .count = count, .inner = inner}, 132);
+        EXPECT_LE(count / (how.splits * how.lanes), 2 * kMost) << count << " of each of " << outputs;
+        EXPECT_GE(how.splits, 1u);
+      }
+    }
+  }
 }
 
 }  // namespace

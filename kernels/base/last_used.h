@@ -1,7 +1,8 @@
-// What was made of texts, kept for the next call: the last used, up to a bound. Thread-safe.
+// Values by texts, of which those that were used last are kept, up to a bound. Thread-safe. Nothing needs to be linked.
 #pragma once
 
 #include <cstddef>
+#include <iterator>
 #include <list>
 #include <string>
 #include <string_view>
@@ -10,7 +11,7 @@
 
 #include "kernels/base/mutex.h"
 
-namespace hotplate::expression {
+namespace hotplate {
 
 // Value: a shared_ptr, or what is copied as cheaply.
 template <typename Value>
@@ -27,7 +28,9 @@ class LastUsed {
     return found->second->second;
   }
 
+  // Values that are dropped for it are destroyed without the lock.
   void Add(std::string key, Value value) {
+    List dropped;
     const MutexLock lock(mutex_);
     if (by_key_.contains(key)) return;  // another call made it meanwhile
     key_bytes_ += key.size();
@@ -36,19 +39,28 @@ class LastUsed {
     while (kept_.size() > most_ || (key_bytes_ > kMostKeyBytes && kept_.size() > 1)) {
       key_bytes_ -= kept_.back().first.size();
       by_key_.erase(kept_.back().first);
-      kept_.pop_back();
+      dropped.splice(dropped.begin(), kept_, std::prev(kept_.end()));
     }
   }
 
+  void Clear() {
+    List dropped;
+    const MutexLock lock(mutex_);
+    by_key_.clear();
+    dropped.swap(kept_);
+    key_bytes_ = 0;
+  }
+
  private:
+  using List = std::list<std::pair<std::string, Value>>;
+
   static constexpr std::size_t kMostKeyBytes = std::size_t{4} << 20;  // texts may be long
 
   const std::size_t most_;
   Mutex mutex_;
-  std::list<std::pair<std::string, Value>> kept_ ABSL_GUARDED_BY(mutex_);  // the last used first
-  std::unordered_map<std::string_view, typename std::list<std::pair<std::string, Value>>::iterator> by_key_
-      ABSL_GUARDED_BY(mutex_);
+  List kept_ ABSL_GUARDED_BY(mutex_);  // the last used first
+  std::unordered_map<std::string_view, typename List::iterator> by_key_ ABSL_GUARDED_BY(mutex_);
   std::size_t key_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-}  // namespace hotplate::expression
+}  // namespace hotplate
