@@ -4,7 +4,7 @@
 #   (none)   to build the programs, and to run the quickstart
 #   --tests  to build and run the tests, with the Python package
 #   --slurm  for the tests on a real Slurm (its services are not started) and of other shells; includes --tests
-#   --long   for the long tests and the lint: clang's runtime, clang-tidy, clang-format, shellcheck, debootstrap; includes --tests
+#   --long   for the long tests and the lint: Clang, clang-tidy, clang-format, shellcheck, debootstrap; includes --tests
 set -euo pipefail
 
 packages=(
@@ -17,7 +17,6 @@ packages=(
 )
 tests=(
   ccache git ca-certificates                                                     # git only names a version
-  clang                                                                          # its analysis of locks
   libgtest-dev libgmock-dev librandom123-dev                                      # the last is `random`'s reference
   libboost-context-dev                                                           # the stacks of emulated CUDA threads
   python3-scipy                                                                  # the independent side of the tests
@@ -36,7 +35,7 @@ for argument in "$@"; do
       with_tests=yes start_services=no ;;
     --long)
       # clang only recommends the libraries that its fuzzers and sanitizers link.
-      packages+=(libclang-rt-dev clang-tidy clang-format libomp-dev shellcheck debootstrap)
+      packages+=(clang libclang-rt-dev clang-tidy clang-format libomp-dev shellcheck debootstrap)
       with_tests=yes ;;
     *) echo "install-deps.sh: unknown argument '$argument'; there are --tests, --slurm and --long" >&2; exit 2 ;;
   esac
