@@ -14,7 +14,17 @@ find_package(ZLIB REQUIRED)
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
 find_file(HOTPLATE_VQSORT_HEADER hwy/contrib/sort/vqsort-inl.h REQUIRED)  # Highway; only its headers are used
 mark_as_advanced(HOTPLATE_VQSORT_HEADER)
-pkg_check_modules(GRPC REQUIRED grpc++ protobuf)
+
+# hotplate_pkg_config(VARIABLE OPTION…): what pkg-config says of gRPC and Protocol Buffers, as a list. Asked once a build
+# folder, and only what is used: an answer takes a second, and pkg_check_modules asks for fifteen.
+function(hotplate_pkg_config variable)
+  if(NOT DEFINED ${variable})
+    execute_process(COMMAND ${PKG_CONFIG_EXECUTABLE} ${ARGN} grpc++ protobuf OUTPUT_VARIABLE said
+      OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    separate_arguments(said UNIX_COMMAND "${said}")
+    set(${variable} "${said}" CACHE INTERNAL "pkg-config ${ARGN} grpc++ protobuf")
+  endif()
+endfunction()
 
 find_program(PROTOC protoc REQUIRED)
 find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
@@ -22,13 +32,16 @@ find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
 # hotplate_grpc: gRPC with Protocol Buffers and the libcrypto that it brings, static (a program then starts in a fifth
 # of the time and is one file) or shared (links faster: for development and sanitizers).
 add_library(hotplate_grpc INTERFACE)
-set(shared ${GRPC_LDFLAGS} OpenSSL::Crypto)
+hotplate_pkg_config(HOTPLATE_GRPC_SHARED --libs)
+set(shared ${HOTPLATE_GRPC_SHARED} OpenSSL::Crypto)
 if(HOTPLATE_STATIC)
   # Debian 13's grpc++.pc does not list re2's own dependencies.
   pkg_check_modules(RE2 REQUIRED re2)
-  list(REMOVE_ITEM RE2_STATIC_LIBRARIES ${GRPC_STATIC_LIBRARIES})
-  list(APPEND GRPC_STATIC_LIBRARIES ${RE2_STATIC_LIBRARIES})
-  set(archives ${GRPC_STATIC_LIBRARIES})
+  hotplate_pkg_config(HOTPLATE_GRPC_ARCHIVES --static --libs-only-l)
+  set(archives ${HOTPLATE_GRPC_ARCHIVES})
+  list(TRANSFORM archives REPLACE "^-l" "")
+  list(REMOVE_ITEM RE2_STATIC_LIBRARIES ${archives})
+  list(APPEND archives ${RE2_STATIC_LIBRARIES})
   list(REMOVE_ITEM archives dl pthread rt atomic m)
   list(TRANSFORM archives PREPEND "-l")
   list(JOIN archives " " archives)

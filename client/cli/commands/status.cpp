@@ -39,8 +39,8 @@ std::string VersionsText(const v1::Versions& versions) {
   return text;
 }
 
-std::string Page(const Invocation& call, const v1::GetServerInfoResponse& info, const v1::ListArraysResponse& arrays,
-                 std::size_t active_jobs) {
+std::string StatusPage(const Invocation& call, const v1::GetServerInfoResponse& info,
+                       const v1::ListArraysResponse& arrays, std::size_t active_jobs) {
   std::string page =
       Paint(call.console.out_colour, Tone::kBold, info.name()) + "  " +
       Paint(call.console.out_colour, info.state() == v1::SERVING ? Tone::kGood : Tone::kBold, StateWord(info.state())) +
@@ -166,7 +166,7 @@ absl::Status Status(const Invocation& call) {
   if (!jobs.ok()) return jobs.status();
   const auto arrays = client->Arrays();
   if (!arrays.ok()) return arrays.status();
-  call.output.Answer([&] { return Page(call, *info, *arrays, jobs->size()); }, [&] { return ToJson(*info); },
+  call.output.Answer([&] { return StatusPage(call, *info, *arrays, jobs->size()); }, [&] { return ToJson(*info); },
                      StateWord(info->state()));
   return absl::OkStatus();
 }

@@ -6,6 +6,17 @@
 #include "kernels/devices/cpu/reduction.h"
 #include "kernels/devices/device.h"
 
+namespace hotplate {
+
+template <typename E>
+inline constexpr bool reduction::kCostly<folds::Sum<E, double, norm::Power>> = true;
+template <typename E>
+inline constexpr bool reduction::kCostly<folds::Sum<E, double, norm::PowerOfShare>> = true;
+template <typename E>
+inline constexpr bool reduction::kCostly<folds::Sum<E, double, norm::WholePowerOfShare>> = true;
+
+}  // namespace hotplate
+
 namespace hotplate::norm {
 namespace {
 

@@ -37,6 +37,11 @@ inline constexpr std::size_t kBlock = 131'072;
 // the error bound stated by norm depends on it.
 inline constexpr std::size_t kDepth = 512;
 
+// Whether a fold computes for longer than it waits for memory, so that what FoldColumns and FoldLanes save is nothing
+// beside it: FoldRows alone is compiled for it. (norm's powers, which took half of its compile time.)
+template <typename Fold>
+inline constexpr bool kCostly = false;
+
 struct Cut {
   std::size_t rows = 0;      // of a block
   std::size_t segments = 0;  // blocks above each other: each has a state for each output
@@ -147,6 +152,26 @@ HOTPLATE_MULTIVERSION static void FoldLanes(const Fold& fold, const typename Fol
   FoldInRegisters<kWide>(fold, x, 0, rows, kWide, 0, about, a, b);
 }
 
+// FoldRows, or what is faster.
+template <typename Fold>
+void FoldStrided(const Fold& fold, const typename Fold::Element* x, const typename Fold::Element* end, std::size_t rows,
+                 std::size_t stride, std::size_t columns, const double* about, typename Fold::First* a,
+                 typename Fold::Second* b) {
+  if constexpr (!kCostly<Fold>) {
+    if (columns >= kManyColumns) return FoldColumns(fold, x, end, rows, stride, columns, about, a, b);
+  }
+  FoldRows(fold, x, rows, stride, columns, about, a, b);
+}
+template <std::size_t kWide, typename Fold>
+void FoldWide(const Fold& fold, const typename Fold::Element* x, std::size_t rows, const double* about,
+              typename Fold::First* a, typename Fold::Second* b) {
+  if constexpr (kCostly<Fold>) {
+    FoldRows(fold, x, rows, kWide, kWide, about, a, b);
+  } else {
+    FoldLanes<kWide>(fold, x, rows, about, a, b);
+  }
+}
+
 // The state of column j of few rows.
 template <typename Fold>
 HOTPLATE_INLINE typename Fold::State FoldOne(const Fold& fold, const typename Fold::Element* x, std::size_t first,
@@ -170,11 +195,7 @@ void FoldBlock(const Fold& fold, const typename Fold::Element* x, const typename
   alignas(64) typename Fold::First a[kTile + kFewLanes];
   alignas(64) typename Fold::Second b[kTile + kFewLanes];
   if (stride != columns || columns > kLanes / 2) {
-    if (columns < kManyColumns) {
-      FoldRows(fold, x, rows, stride, columns, about, a, b);
-    } else {
-      FoldColumns(fold, x, end, rows, stride, columns, about, a, b);
-    }
+    FoldStrided(fold, x, end, rows, stride, columns, about, a, b);
     for (std::size_t j = 0; j < columns; ++j) states[j] = fold.Lift(a[j], b[j], first, 1);
     return;
   }
@@ -194,12 +215,12 @@ void FoldBlock(const Fold& fold, const typename Fold::Element* x, const typename
   }
   const double* const abouts = Fold::kAbout ? repeated : nullptr;
   if (columns == 1 && width == kColumnLanes) {
-    FoldLanes<kColumnLanes>(fold, x, groups, abouts, a, b);
+    FoldWide<kColumnLanes>(fold, x, groups, abouts, a, b);
   } else if (columns == 1 && width == kColumnLanes / 2) {
-    FoldLanes<kColumnLanes / 2>(fold, x, groups, abouts, a, b);
+    FoldWide<kColumnLanes / 2>(fold, x, groups, abouts, a, b);
   } else if (columns == 1) {
     static_assert(kFewLanes == kColumnLanes / 4);
-    FoldLanes<kFewLanes>(fold, x, groups, abouts, a, b);
+    FoldWide<kFewLanes>(fold, x, groups, abouts, a, b);
   } else {
     FoldRows(fold, x, groups, width, width, abouts, a, b);
   }
@@ -258,7 +279,7 @@ void FoldShortRows(const Fold& fold, const typename Fold::Element* x, std::size_
   // All of it is asked for at once, in the memory's order: transposing it goes to and fro, and nothing reads ahead.
   for (std::size_t i = 0; i < kRows * count; i += kLine / sizeof(*x)) asm volatile("" : : "r"(x[i]));
   Transpose<kRows>(x, count, transposed);
-  FoldLanes<kRows>(fold, transposed, count, about, a, b);
+  FoldWide<kRows>(fold, transposed, count, about, a, b);
   for (std::size_t row = 0; row < kRows; ++row) finish(fold.Lift(a[row], b[row], 0, 1), row);
 }
 
