@@ -1,6 +1,7 @@
 // Element types of arrays, and their NumPy names. Standard library only: both sides of the wire link this.
 #pragma once
 
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -96,6 +97,14 @@ constexpr DType DTypeOf<float>() {
 template <>
 constexpr DType DTypeOf<double>() {
   return DType::kFloat64;
+}
+template <>
+constexpr DType DTypeOf<std::complex<float>>() {
+  return DType::kComplex64;
+}
+template <>
+constexpr DType DTypeOf<std::complex<double>>() {
+  return DType::kComplex128;
 }
 
 }  // namespace hotplate

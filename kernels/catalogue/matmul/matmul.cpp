@@ -66,7 +66,8 @@ absl::Status Shapes(BoundCall& call) {
 
 Cost CostOf(const BoundCall& call) {
   const double elements = static_cast<double>(ElementCount(call.outputs.front().shape).value_or(0));
-  return {.flop = 2 * elements * static_cast<double>(Left(call).columns),
+  // A complex product and sum are four real products and four sums.
+  return {.flop = (IsComplex(call.outputs.front().dtype) ? 8 : 2) * elements * static_cast<double>(Left(call).columns),
           .bytes = static_cast<double>(call.InputBytes()) + static_cast<double>(call.OutputBytes())};
 }
 
@@ -90,21 +91,26 @@ KernelSpecBuilder Spec() {
           "Multiplies matrices and batches of them as numpy.matmul does. Dimensions before the last two follow NumPy "
           "broadcasting, so one b can serve a whole batch of a. A vector [k] is a row as a and a column as b; c then "
           "lacks that axis. transpose_a and transpose_b use the transpose of each matrix without copying it, and leave "
-          "vectors as they are. A matrix times its own transpose is recognised if a and b are the same array. NaN and "
+          "vectors as they are; nothing is conjugated. A matrix times its own transpose is recognised if a and b are "
+          "the same array. NaN and "
           "infinities propagate as in NumPy: infinity times 0 is NaN. With --precision tf32, bf16 or f16 a GPU "
           "multiplies float32 inputs in that precision and sums in float32; the CPU refuses these. In f16, elements of "
           "magnitude 65520 or more become infinite, and those below 6e-5 keep fewer digits. A cancel takes effect "
           "between the products of a batch, not within one; on a GPU, only while they are being submitted.")
-      .Type("T", {DType::kFloat32, DType::kFloat64})
+      .Type("T", {DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kComplex128})
       .Param(Transpose("transpose_a", "use the transpose of a, which is then [..., k, m]"))
       .Param(Transpose("transpose_b", "use the transpose of b, which is then [..., n, k]"))
       .Input("a", "T", "broadcast ..., m, k", "left factor")
       .Input("b", "T", "broadcast ..., k, n", "right factor")
       .Output("c", "T", "..., m, n", "the product")
-      .CostModel("2 * m * n * k FLOP per product; both inputs and the output moved once: bound by arithmetic", CostOf)
+      .CostModel(
+          "2 * m * n * k FLOP per product, 8 * m * n * k of complex numbers; both inputs and the output moved once: "
+          "bound by arithmetic",
+          CostOf)
       .WorkBound(WorkBound)
       .Numerics(
-          "|c - exact| at most (k + 2) * u * (|a| |b|), with u = 2^-24 in float32 and 2^-53 in float64; with "
+          "|c - exact| at most (k + 2) * u * (|a| |b|), three times that of complex numbers, with u = 2^-24 in float32 "
+          "and complex64, 2^-53 in float64 and complex128; with "
           "--precision tf32 at most (2^-9 + (k + 2) * 2^-22) * (|a| |b|). bf16 and f16 round a and b to the nearest "
           "number of that type; c is within (k + 2) * 2^-22 * (|a| |b|) of the exact product of those. Deterministic "
           "on one device; on the CPU only with --deterministic, since otherwise the bits depend on the number of "

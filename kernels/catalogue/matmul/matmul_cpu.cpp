@@ -1,7 +1,9 @@
 #include <cblas.h>
 
+#include <complex>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "kernels/call/for_type.h"
 #include "kernels/catalogue/matmul/matmul.h"
@@ -49,11 +51,31 @@ void Gemm(const Product<double>& p) {
   cblas_dgemm(CblasRowMajor, Op(p.transpose_a), Op(p.transpose_b), p.m, p.n, p.k, 1, p.a, p.lda, p.b, p.ldb, 0, p.c,
               p.n);
 }
+template <typename Real>
+constexpr std::complex<Real> kOne{1, 0};
+template <typename Real>
+constexpr std::complex<Real> kZero{0, 0};
+void Gemm(const Product<std::complex<float>>& p) {
+  cblas_cgemm(CblasRowMajor, Op(p.transpose_a), Op(p.transpose_b), p.m, p.n, p.k, &kOne<float>, p.a, p.lda, p.b, p.ldb,
+              &kZero<float>, p.c, p.n);
+}
+void Gemm(const Product<std::complex<double>>& p) {
+  cblas_zgemm(CblasRowMajor, Op(p.transpose_a), Op(p.transpose_b), p.m, p.n, p.k, &kOne<double>, p.a, p.lda, p.b, p.ldb,
+              &kZero<double>, p.c, p.n);
+}
 void Syrk(const Product<float>& p) {
   cblas_ssyrk(CblasRowMajor, CblasUpper, Op(p.transpose_a), p.n, p.k, 1, p.a, p.lda, 0, p.c, p.n);
 }
 void Syrk(const Product<double>& p) {
   cblas_dsyrk(CblasRowMajor, CblasUpper, Op(p.transpose_a), p.n, p.k, 1, p.a, p.lda, 0, p.c, p.n);
+}
+void Syrk(const Product<std::complex<float>>& p) {
+  cblas_csyrk(CblasRowMajor, CblasUpper, Op(p.transpose_a), p.n, p.k, &kOne<float>, p.a, p.lda, &kZero<float>, p.c,
+              p.n);
+}
+void Syrk(const Product<std::complex<double>>& p) {
+  cblas_zsyrk(CblasRowMajor, CblasUpper, Op(p.transpose_a), p.n, p.k, &kOne<double>, p.a, p.lda, &kZero<double>, p.c,
+              p.n);
 }
 // y = op(matrix) x, matrix stored as rows x columns.
 void Gemv(bool transpose, int rows, int columns, const float* matrix, const float* x, float* y) {
@@ -61,6 +83,14 @@ void Gemv(bool transpose, int rows, int columns, const float* matrix, const floa
 }
 void Gemv(bool transpose, int rows, int columns, const double* matrix, const double* x, double* y) {
   cblas_dgemv(CblasRowMajor, Op(transpose), rows, columns, 1, matrix, columns, x, 1, 0, y, 1);
+}
+void Gemv(bool transpose, int rows, int columns, const std::complex<float>* matrix, const std::complex<float>* x,
+          std::complex<float>* y) {
+  cblas_cgemv(CblasRowMajor, Op(transpose), rows, columns, &kOne<float>, matrix, columns, x, 1, &kZero<float>, y, 1);
+}
+void Gemv(bool transpose, int rows, int columns, const std::complex<double>* matrix, const std::complex<double>* x,
+          std::complex<double>* y) {
+  cblas_zgemv(CblasRowMajor, Op(transpose), rows, columns, &kOne<double>, matrix, columns, x, 1, &kZero<double>, y, 1);
 }
 
 // Copies the upper triangle to the lower, in tiles that stay in cache.
@@ -156,20 +186,19 @@ HOTPLATE_MULTIVERSION void MultiplyTiny(const Products& all, const T* a, const T
   }
 }
 
+template <typename T>
+using Tiny = void (*)(const Products&, const T*, const T*, T*, std::size_t, std::size_t);
+
 // Null where the library is as fast.
 template <typename T>
-auto TinyProducts(const Products& all) -> decltype(&MultiplyTiny<T, 2>) {
+Tiny<T> TinyProducts(const Products& all) {
   if (all.multiplications() > kTiny || all.transpose_b) return nullptr;
-  switch (all.n) {
-    case 2:
-      return MultiplyTiny<T, 2>;
-    case 4:
-      return MultiplyTiny<T, 4>;
-    case 8:
-      return MultiplyTiny<T, 8>;
-    default:
-      return nullptr;
+  if constexpr (std::is_floating_point_v<T>) {  // there are no vectors of complex numbers
+    if (all.n == 2) return MultiplyTiny<T, 2>;
+    if (all.n == 4) return MultiplyTiny<T, 4>;
+    if (all.n == 8) return MultiplyTiny<T, 8>;
   }
+  return nullptr;
 }
 
 template <typename T>
@@ -219,7 +248,8 @@ Outcome Run(const Call& call, CpuContext& context) {
 }  // namespace
 
 Outcome RunCpu(const Call& call, CpuContext& context) {
-  return ForType<float, double>("matmul", call.InputType("a"), [&]<typename T>() { return Run<T>(call, context); });
+  return ForType<float, double, std::complex<float>, std::complex<double>>(
+      "matmul", call.InputType("a"), [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::matmul

@@ -30,6 +30,8 @@ struct Types {
 
 Types TypesFor(DType dtype, int precision) {
   if (dtype == DType::kFloat64) return {CUBLAS_COMPUTE_64F, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F};
+  if (dtype == DType::kComplex64) return {CUBLAS_COMPUTE_32F, CUDA_C_32F, CUDA_C_32F, CUDA_C_32F};
+  if (dtype == DType::kComplex128) return {CUBLAS_COMPUTE_64F, CUDA_C_64F, CUDA_C_64F, CUDA_C_64F};
   switch (precision) {
     case HOTPLATE_PRECISION_TF32:
       return {CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F};
@@ -165,11 +167,12 @@ Outcome Multiply(const ProductKey& key, const Product& product, const StridedPro
     known = libraries.algorithms.emplace(key, chosen).first;
   }
 
-  const double one = 1, zero = 0;
-  const float one_float = 1, zero_float = 0;
-  const bool in_double = types.scale == CUDA_R_64F;
-  const void* const alpha = in_double ? static_cast<const void*>(&one) : &one_float;
-  const void* const beta = in_double ? static_cast<const void*>(&zero) : &zero_float;
+  // A real number is the first part of a complex one.
+  const double one[] = {1, 0}, zero[] = {0, 0};
+  const float one_float[] = {1, 0}, zero_float[] = {0, 0};
+  const bool in_double = types.compute == CUBLAS_COMPUTE_64F;
+  const void* const alpha = in_double ? static_cast<const void*>(one) : one_float;
+  const void* const beta = in_double ? static_cast<const void*>(zero) : zero_float;
   const cublasStatus_t status = blas.cublasLtMatmul(
       libraries.blas_handle.get(), descriptor.get(), alpha, b, first.get(), a, second.get(), beta, c, result.get(), c,
       result.get(), &known->second, workspace, scratch.workspace_bytes, context.stream());

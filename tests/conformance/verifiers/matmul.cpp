@@ -1,7 +1,8 @@
-// Products and their bound (k + 2) u (|a| |b|) in long double, straight from the definition; in a reduced precision
-// those of the inputs rounded to it.
+// Products and their bound (k + 2) u (|a| |b|) in long double, straight from the definition, of complex numbers three
+// times that; in a reduced precision those of the inputs rounded to it.
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <span>
 
@@ -175,6 +176,29 @@ void VerifyOne(const T* x, const T* y, const T* z, Sides sides, bool transpose_a
   }
 }
 
+template <typename Real>
+void VerifyOne(const std::complex<Real>* x, const std::complex<Real>* y, const std::complex<Real>* z, Sides sides,
+               bool transpose_a, bool transpose_b, std::size_t index, long double relative, Verdict& verdict) {
+  const auto [m, k, n] = sides;
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      std::complex<long double> sum;
+      long double magnitude = 0;
+      for (std::int64_t l = 0; l < k; ++l) {
+        const std::complex<long double> left = x[transpose_a ? l * m + i : i * k + l];
+        const std::complex<long double> right = y[transpose_b ? j * k + l : l * n + j];
+        sum += left * right;
+        magnitude += std::abs(left) * std::abs(right);
+      }
+      const std::complex<Real> got = z[i * n + j];
+      verdict.Add(InBounds(std::abs(std::complex<long double>(got) - sum), 3 * relative * magnitude), [&] {
+        return "c[" + std::to_string(i) + ", " + std::to_string(j) + "] of product " + std::to_string(index) + " = " +
+               std::to_string(got.real()) + " + " + std::to_string(got.imag()) + "i";
+      });
+    }
+  }
+}
+
 template <typename T>
 Verdict Verify(const Executed& executed) {
   const TestArray &a = executed.Input("a"), &b = executed.Input("b"), &c = executed.Output("c");
@@ -195,7 +219,7 @@ Verdict Verify(const Executed& executed) {
   if (c.size() == 0) return verdict;
   const std::size_t count = c.size() / one(sides.m, sides.n);
   const std::vector<T> left = Factors<T>(a, executed.call.precision), right = Factors<T>(b, executed.call.precision);
-  const long double relative = RelativeBound<T>(executed.call.precision, sides.k);
+  const long double relative = RelativeBound<decltype(std::abs(T()))>(executed.call.precision, sides.k);
   const auto batch = [](const Shape& shape) { return std::span(shape).first(shape.size() - 2); };
   for (std::size_t i = 0; i < count; ++i) {
     VerifyOne(left.data() + BroadcastPlace(batch(a_shape), batch(c_shape), i) * one(sides.m, sides.k),
@@ -263,6 +287,24 @@ std::vector<Case> MatmulCases() {
     cases.push_back(Special("_column", dtype, {40, 30, 1}, false, false));
     cases.push_back(Special("_row", dtype, {1, 30, 35}, false, true));
   }
+  for (const DType dtype : {DType::kComplex64, DType::kComplex128}) {
+    cases.push_back(Product("one", dtype, {1, 1, 1}, false, false));
+    cases.push_back(Product("no_rows", dtype, {0, 5, 4}, false, false));
+    cases.push_back(Product("nothing_to_add", dtype, {6, 0, 7}, false, false));
+    for (const bool transpose_a : {false, true}) {
+      for (const bool transpose_b : {false, true}) {
+        const std::string suffix = std::string(transpose_a ? "_t" : "_n") + (transpose_b ? "t" : "n");
+        cases.push_back(Product("33" + suffix, dtype, {33, 17, 5}, transpose_a, transpose_b));
+        cases.push_back(Product("column" + suffix, dtype, {200, 1000, 1}, transpose_a, transpose_b));
+        cases.push_back(Product("row" + suffix, dtype, {1, 1000, 200}, transpose_a, transpose_b));
+        cases.push_back(Batch("of_both" + suffix, dtype, {3, 2}, {3, 2}, transpose_a, transpose_b, {9, 5, 4}));
+      }
+    }
+    cases.push_back(Product("large", dtype, {257, 300, 128}, false, true));
+    cases.push_back(Batch("by_one", dtype, {30}, {}, false, false));
+    cases.push_back(WithVectors("both", dtype, {1000}, {1000}));
+    cases.push_back(WithItself("by_own_transpose", dtype, {300, 120}, false, true));
+  }
   for (const int precision : {HOTPLATE_PRECISION_TF32, HOTPLATE_PRECISION_BF16, HOTPLATE_PRECISION_F16}) {
     const DType dtype = DType::kFloat32;
     const auto add = [&](Case one) { cases.push_back(With(precision, std::move(one))); };
@@ -288,8 +330,8 @@ std::vector<Case> MatmulCases() {
 
 Verdict VerifyMatmul(const Executed& executed) {
   using namespace matmul_verifier;
-  return WithTypeOf<float, double>(executed.Input("a").signature().dtype,
-                                   [&](auto zero) { return Verify<decltype(zero)>(executed); });
+  return WithTypeOf<float, double, std::complex<float>, std::complex<double>>(
+      executed.Input("a").signature().dtype, [&](auto zero) { return Verify<decltype(zero)>(executed); });
 }
 
 }  // namespace hotplate::conformance

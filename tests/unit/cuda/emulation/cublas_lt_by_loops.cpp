@@ -5,8 +5,10 @@
 
 #include <bit>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 // NOLINTBEGIN(readability-identifier-naming): NVIDIA's names.
@@ -39,8 +41,10 @@ cublasStatus_t Set(T& value, const void* given, std::size_t bytes) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
+bool IsComplex(cudaDataType_t type) { return type == CUDA_C_32F || type == CUDA_C_64F; }
+
 // As the type of an array says.
-double Element(const cublasLtMatrixLayoutOpaque& layout, const void* array, std::size_t index) {
+std::complex<double> Element(const cublasLtMatrixLayoutOpaque& layout, const void* array, std::size_t index) {
   switch (layout.type) {
     case CUDA_R_32F:
       return static_cast<const float*>(array)[index];
@@ -50,6 +54,10 @@ double Element(const cublasLtMatrixLayoutOpaque& layout, const void* array, std:
       return static_cast<float>(static_cast<const __half*>(array)[index]);
     case CUDA_R_16BF:
       return static_cast<float>(static_cast<const __nv_bfloat16*>(array)[index]);
+    case CUDA_C_32F:
+      return static_cast<const std::complex<float>*>(array)[index];
+    case CUDA_C_64F:
+      return static_cast<const std::complex<double>*>(array)[index];
   }
   return std::nan("");
 }
@@ -61,19 +69,19 @@ double CutToTf32(double factor) {
 }
 
 // op(a) of one matrix of a batch, row by row; or op(a)^T, row by row.
-std::vector<double> Factors(const cublasLtMatrixLayoutOpaque& layout, const void* array, std::int64_t index,
-                            bool by_stored_columns, bool cut) {
-  std::vector<double> factors;
+std::vector<std::complex<double>> Factors(const cublasLtMatrixLayoutOpaque& layout, const void* array,
+                                          std::int64_t index, bool by_stored_columns, bool cut) {
+  std::vector<std::complex<double>> factors;
   factors.reserve(layout.rows * layout.columns);
   const std::uint64_t outer = by_stored_columns ? layout.columns : layout.rows;
   const std::uint64_t inner = by_stored_columns ? layout.rows : layout.columns;
   for (std::uint64_t i = 0; i < outer; ++i) {
     for (std::uint64_t j = 0; j < inner; ++j) {
       const std::uint64_t row = by_stored_columns ? j : i, column = by_stored_columns ? i : j;
-      const double factor = Element(
+      const std::complex<double> factor = Element(
           layout, array,
           static_cast<std::size_t>(index * layout.offset) + row + column * static_cast<std::uint64_t>(layout.leading));
-      factors.push_back(cut ? CutToTf32(factor) : factor);
+      factors.push_back(cut ? CutToTf32(factor.real()) : factor);
     }
   }
   return factors;
@@ -88,8 +96,11 @@ bool Fit(const cublasLtMatmulDescOpaque& product, const cublasLtMatrixLayoutOpaq
   const bool turn_a = product.transpose_a == CUBLAS_OP_T, turn_b = product.transpose_b == CUBLAS_OP_T;
   sizes = {turn_a ? a.columns : a.rows, turn_b ? b.rows : b.columns, turn_a ? a.rows : a.columns};
   const bool in_double = product.compute == CUBLAS_COMPUTE_64F;
-  const bool types = in_double ? a.type == CUDA_R_64F && c.type == CUDA_R_64F && product.scale == CUDA_R_64F
-                               : a.type != CUDA_R_64F && c.type == CUDA_R_32F && product.scale == CUDA_R_32F;
+  const bool complex = IsComplex(product.scale);
+  const cudaDataType_t wide = complex ? CUDA_C_64F : CUDA_R_64F, narrow = complex ? CUDA_C_32F : CUDA_R_32F;
+  const bool types =
+      IsComplex(a.type) == complex && (in_double ? a.type == wide && c.type == wide && product.scale == wide
+                                                 : a.type != wide && c.type == narrow && product.scale == narrow);
   const bool tf32 = product.compute != CUBLAS_COMPUTE_32F_FAST_TF32 || a.type == CUDA_R_32F;
   for (const cublasLtMatrixLayoutOpaque* const layout : {&a, &b, &c}) {
     if (layout->leading < static_cast<std::int64_t>(layout->rows) || layout->count < 1) return false;
@@ -109,18 +120,27 @@ cublasLtMatmulAlgo_t AlgorithmFor(const cublasLtMatmulDescOpaque& product, const
 constexpr std::size_t kWorkspacePlace = 13, kAlignmentPlace = 14;
 
 template <typename Sum>
+Sum FactorAs(std::complex<double> factor) {
+  if constexpr (std::is_floating_point_v<Sum>) {
+    return static_cast<Sum>(factor.real());
+  } else {
+    return Sum(factor);
+  }
+}
+
+template <typename Sum>
 void Multiply(const cublasLtMatmulDescOpaque& product, const Sizes& sizes, const cublasLtMatrixLayoutOpaque& a,
               const void* a_array, const cublasLtMatrixLayoutOpaque& b, const void* b_array,
               const cublasLtMatrixLayoutOpaque& c, Sum* c_array) {
   const bool cut = product.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   for (std::int64_t index = 0; index < c.count; ++index) {
-    const std::vector<double> left = Factors(a, a_array, index, product.transpose_a == CUBLAS_OP_T, cut);
-    const std::vector<double> right = Factors(b, b_array, index, product.transpose_b == CUBLAS_OP_N, cut);
+    const auto left = Factors(a, a_array, index, product.transpose_a == CUBLAS_OP_T, cut);
+    const auto right = Factors(b, b_array, index, product.transpose_b == CUBLAS_OP_N, cut);
     for (std::uint64_t j = 0; j < sizes.n; ++j) {
       for (std::uint64_t i = 0; i < sizes.m; ++i) {
         Sum sum = 0;
         for (std::uint64_t l = 0; l < sizes.k; ++l) {
-          sum += static_cast<Sum>(left[i * sizes.k + l]) * static_cast<Sum>(right[j * sizes.k + l]);
+          sum += FactorAs<Sum>(left[i * sizes.k + l]) * FactorAs<Sum>(right[j * sizes.k + l]);
         }
         c_array[static_cast<std::size_t>(index * c.offset) + i + j * static_cast<std::uint64_t>(c.leading)] = sum;
       }
@@ -128,9 +148,7 @@ void Multiply(const cublasLtMatmulDescOpaque& product, const Sizes& sizes, const
   }
 }
 
-bool Is(const void* given, cudaDataType_t type, double value) {
-  return (type == CUDA_R_64F ? *static_cast<const double*>(given) : *static_cast<const float*>(given)) == value;
-}
+bool Is(const void* given, cudaDataType_t type, double value) { return Element({.type = type}, given, 0) == value; }
 
 }  // namespace
 
@@ -237,10 +255,19 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                         .a_offset = a_layout->offset,
                         .b_offset = b_layout->offset,
                         .c_offset = c_layout->offset});
-  if (c_layout->type == CUDA_R_64F) {
-    Multiply(*product, sizes, *a_layout, a, *b_layout, b, *c_layout, static_cast<double*>(d));
-  } else {
-    Multiply(*product, sizes, *a_layout, a, *b_layout, b, *c_layout, static_cast<float*>(d));
+  const auto multiply = [&](auto* array) { Multiply(*product, sizes, *a_layout, a, *b_layout, b, *c_layout, array); };
+  switch (c_layout->type) {
+    case CUDA_R_64F:
+      multiply(static_cast<double*>(d));
+      break;
+    case CUDA_C_32F:
+      multiply(static_cast<std::complex<float>*>(d));
+      break;
+    case CUDA_C_64F:
+      multiply(static_cast<std::complex<double>*>(d));
+      break;
+    default:
+      multiply(static_cast<float*>(d));
   }
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -68,6 +68,8 @@ TEST(EmulatedMatmul, AsksTheLibraryForNoMoreAndNoLess) {
   } kAsked[] = {
       {"float32_33_nt", 1, {CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUBLAS_OP_T, CUBLAS_OP_N, 1, 0, 0, 0}},
       {"float64_33_tn", 1, {CUBLAS_COMPUTE_64F, CUDA_R_64F, CUDA_R_64F, CUBLAS_OP_N, CUBLAS_OP_T, 1, 0, 0, 0}},
+      {"complex64_33_nt", 1, {CUBLAS_COMPUTE_32F, CUDA_C_32F, CUDA_C_32F, CUBLAS_OP_T, CUBLAS_OP_N, 1, 0, 0, 0}},
+      {"complex128_33_tn", 1, {CUBLAS_COMPUTE_64F, CUDA_C_64F, CUDA_C_64F, CUBLAS_OP_N, CUBLAS_OP_T, 1, 0, 0, 0}},
       {"tf32_float32_33_nn",
        1,
        {CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F, CUDA_R_32F, CUBLAS_OP_N, CUBLAS_OP_N, 1, 0, 0, 0}},
