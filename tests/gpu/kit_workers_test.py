@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The GPU kit's section of users' code where there is no GPU: on the CPU as it is, and on a fake driver with a CuPy of this test's own,
+"""The GPU kit's sections of users' code and of expressions where there is no GPU: on the CPU as it is, and on a fake driver with a CuPy of this test's own,
 which computes with NumPy."""
 
 import json
@@ -10,7 +10,7 @@ import unittest
 from kit_test import KitCase, section
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from kit import workers  # noqa: E402
+from kit import expressions, workers  # noqa: E402
 from kit.section import Kit  # noqa: E402
 
 CUPY = """
@@ -109,6 +109,16 @@ class WorkersTest(KitCase):
         lines = [json.loads(line)["check"] for line in (self.folder / "results").read_text(encoding="utf-8").splitlines()]
         self.assertIn("No module named 'hotplate'", lines[0]["reason"])
         self.assertIn(sys.executable, lines[0]["reason"])
+
+
+class ExpressionsTest(KitCase):
+    def test_on_the_cpu(self):
+        found, said = self.kit("--device", "cpu", "--only", "expressions")
+        checks = section(found, "expressions")["checks"]
+        self.assertEqual([check["name"] for check in checks], expressions.expressions_checks(None), said)
+        for check in checks:
+            self.assertEqual(check["status"], "pass", f"{check}\n{said}")
+            self.assertEqual(check["facts"]["device"], "cpu0")
 
 
 if __name__ == "__main__":

@@ -78,11 +78,11 @@ class Users:
         self.environment["PYTHONPATH"] = ":".join(folder for folder in folders if folder)
         self.worked = []  # libraries, on the daemon's device
 
-    def ask(self, *words):
-        """What functions.py found."""
-        code, out, err = self.kit.command([self.python, str(HERE / "kit/functions.py"), *words], self.environment, timeout=90)
+    def ask(self, *words, program="functions.py"):
+        """What this program found."""
+        code, out, err = self.kit.command([self.python, str(HERE / "kit" / program), *words], self.environment, timeout=90)
         if code != 0:
-            raise Failed(f"functions.py {' '.join(words[:2])}: exit {code}: {err.strip()[-400:]}")
+            raise Failed(f"{program} {' '.join(words[:2])}: exit {code}: {err.strip()[-400:]}")
         found = json.loads(out.splitlines()[-1])
         if "missing" in found:
             raise NotRun(f"{self.python}: {found['missing']}")

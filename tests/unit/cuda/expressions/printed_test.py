@@ -1,60 +1,22 @@
 #!/usr/bin/python3
-"""Expressions as printed CUDA (kernels/expression/cuda_text.h), run on the host by run_printed, against NumPy: the whole
-table of operators on all dtypes, conversions, reductions, views and indices. NumPy shares no code with either.
+"""Expressions as printed CUDA (kernels/expression/cuda_text.h), run on the host by run_printed, against NumPy.
 
 usage: printed_test.py RUN_PRINTED [--compile HOTPLATE_NVRTC LIBNVRTC] [PART]...
 PART: operators, casts, reductions, shapes; all without it. --compile: each text is compiled for a GPU too.
 """
 
-import itertools
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
-import warnings
 
 import numpy as np
 
-warnings.simplefilter("ignore")
-np.seterr(all="ignore")
-
-BOOL = ["bool"]
-SIGNED = ["int8", "int16", "int32", "int64"]
-UNSIGNED = ["uint8", "uint16", "uint32", "uint64"]
-INTEGERS = SIGNED + UNSIGNED
-FLOATS = ["float16", "float32", "float64"]
-COMPLEX = ["complex64", "complex128"]
-DTYPES = BOOL + INTEGERS + FLOATS + COMPLEX
-
-# The bits are NumPy's, but for the sign of a zero that is one of two equal numbers.
-EXACT = {"add", "subtract", "multiply", "divide", "floor_divide", "remainder", "fmod", "copysign", "maximum", "minimum",
-         "fmax", "fmin", "negative", "positive", "absolute", "sign", "square", "sqrt", "reciprocal", "floor", "ceil",
-         "trunc", "rint", "real", "imag", "conjugate"}
-ULPS = 4  # of everything else
-COMPLEX_ULPS = 12  # of the absolute value
-
-BINARY = ["add", "subtract", "multiply", "divide", "floor_divide", "remainder", "fmod", "power", "arctan2", "hypot",
-          "copysign", "maximum", "minimum", "fmax", "fmin", "logaddexp", "bitwise_and", "bitwise_or", "bitwise_xor",
-          "left_shift", "right_shift", "logical_and", "logical_or", "logical_xor", "equal", "not_equal", "less",
-          "less_equal", "greater", "greater_equal"]
-UNARY = ["negative", "positive", "absolute", "sign", "square", "sqrt", "cbrt", "reciprocal", "exp", "exp2", "expm1",
-         "log", "log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh",
-         "arcsinh", "arccosh", "arctanh", "floor", "ceil", "trunc", "rint", "isnan", "isinf", "isfinite", "signbit",
-         "invert", "logical_not", "real", "imag", "conjugate"]
-ORDER = {"less", "less_equal", "greater", "greater_equal", "maximum", "minimum", "fmax", "fmin"}  # not of complex numbers
-# Those of integers are NumPy 2's, where 1 divided by 0 is some number.
-LEFT_OUT = {("reciprocal", dtype) for dtype in INTEGERS}
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "gpu" / "kit"))
+import expression_table  # noqa: E402
 
 RUN, COMPILER = None, []
 failures = []
-
-
-class Refused(str):
-    """Why there are no outputs, in the place of each of them."""
-
-    def __getitem__(self, name):
-        return self
 
 
 def run(text, arrays, numbers=None, multiprocessors=2):
@@ -76,7 +38,7 @@ def run(text, arrays, numbers=None, multiprocessors=2):
             if compiled.returncode != 0 or not compiled.stdout.startswith(b"\x7fELF"):
                 failures.append(f"{text[:100]} for a GPU: {compiled.stderr.decode()[:600]}")
         if done.returncode != 0:
-            return Refused(done.stderr.strip())
+            return expression_table.Refused(done.stderr.strip())
         results = {}
         for line in done.stdout.splitlines():
             name, dtype, *sizes = line.split(" ")
@@ -85,252 +47,34 @@ def run(text, arrays, numbers=None, multiprocessors=2):
         return results
 
 
-def far(got, want, ulps):
-    """A mask of the elements that are not within so many units in the last place; a NaN is near a NaN."""
-    if got.dtype.kind not in "fc":
-        return got != want
-    if got.dtype.kind == "c":
-        if ulps == 0:
-            return far(got.real, want.real, 0) | far(got.imag, want.imag, 0)
-        size = np.maximum(np.abs(want), np.finfo(got.dtype).tiny)
-        near = np.abs(got - want) <= ulps * np.finfo(got.dtype).eps * size
-        return ~(near | (np.isnan(got) & np.isnan(want)) | (np.isinf(got) & np.isinf(want)) | (got == want))
-    wide = np.float64 if got.dtype != np.float64 else np.longdouble
-    unit = np.spacing(np.abs(np.where(np.isfinite(want), want, 0))).astype(wide)
-    near = np.abs(got.astype(wide) - want.astype(wide)) <= ulps * unit
-    same = (got == want) | (np.isnan(got) & np.isnan(want))
-    return ~(near | same)
-
-
-def check(what, got, want, ulps, *inputs):
-    if isinstance(got, Refused):
-        failures.append(f"{what}: {got}")
-        return
-    want = np.asarray(want)
-    if got.dtype != want.dtype or got.shape != want.shape:
-        failures.append(f"{what}: {got.dtype} {got.shape}, NumPy has {want.dtype} {want.shape}")
-        return
-    bad = np.atleast_1d(far(got, want, ulps))
-    if not bad.any():
-        return
-    at = np.flatnonzero(bad)
-    first = at[0]
-    of = ", ".join(str(np.ravel(one)[first]) for one in inputs if np.ndim(one) and np.size(one) == np.size(got))
-    failures.append(f"{what}: {len(at)} of {bad.size} differ; of ({of}): {np.ravel(got)[first]!r}, NumPy has {np.ravel(want)[first]!r}")
-
-
-def values(dtype, rng, n=400):
-    kind = np.dtype(dtype).kind
-    if kind == "b":
-        return rng.integers(0, 2, n).astype(bool)
-    if kind in "iu":
-        info = np.iinfo(dtype)
-        few = np.array([0, 1, 2, 3, 7, info.max, info.max - 1, info.min, info.min + 1], dtype)
-        small = rng.integers(max(info.min, -20), 21, n).astype(dtype)
-        wild = rng.integers(info.min, info.max, n, dtype=dtype, endpoint=True)
-        return np.where(rng.random(n) < 0.3, rng.choice(few, n), np.where(rng.random(n) < 0.5, small, wild))
-    if kind == "f":
-        info = np.finfo(dtype)
-        few = np.array([0, -0.0, 1, -1, 0.5, 2, 3, -7, np.inf, -np.inf, np.nan, info.max, info.tiny, info.eps, 2.5, -0.5], dtype)
-        size = (rng.random(n) * 10 - 5).astype(dtype)
-        wide = (rng.choice([-1, 1], n) * 10.0 ** (rng.random(n) * 8 - 4)).astype(dtype)
-        return np.where(rng.random(n) < 0.3, rng.choice(few, n), np.where(rng.random(n) < 0.5, size, wide)).astype(dtype)
-    part = "float32" if dtype == "complex64" else "float64"
-    whole = rng.random(n) < 0.1  # on an axis, where functions have their cuts
-    re = (rng.random(n) * 8 - 4).astype(part)
-    im = np.where(whole, 0, rng.random(n) * 8 - 4).astype(part)
-    return np.where(rng.random(n) < 0.1, 1j * re, re + 1j * im).astype(dtype)
-
-
-def numpys(name, *arrays):
-    """NumPy's result, or None where it has no such function of this dtype."""
-    if name in ORDER and arrays[0].dtype.kind == "c":
-        return None
-    x = arrays[0]
-    if name in ("floor", "ceil", "trunc") and x.dtype.kind in "biu":  # as NumPy 2.1 has it
-        return x
-    if name == "sign" and x.dtype.kind == "c":  # as NumPy 2 has it
-        return np.where(x == 0, 0, x / np.abs(x)).astype(x.dtype)
-    try:
-        result = getattr(np, name)(*arrays)
-    except TypeError:
-        return None
-    return np.asarray(result)
-
-
-def tolerance(name, result):
-    if result.dtype.kind not in "fc" or name in EXACT - {"sqrt", "sign", "absolute", "reciprocal"}:
-        return 0
-    if result.dtype.kind == "c" or name in ("sign", "absolute", "reciprocal"):
-        return COMPLEX_ULPS if result.dtype.kind == "c" else 1 if name == "absolute" else 0
-    return 0 if name in EXACT else 1 if result.dtype == np.float16 else ULPS
-
-
-def operators():
-    for dtype in DTYPES:
-        rng = np.random.default_rng(7)
-        x, y = values(dtype, rng), values(dtype, rng)
-        cases = []  # (name, text, NumPy's)
-        for name in BINARY + UNARY:
-            arrays = (x, y) if name in BINARY else (x,)
-            text = f"{name}(x, y)" if name in BINARY else f"{name}(x)"
-            if name == "power" and dtype in SIGNED:  # to a negative power: refused
-                arrays, text = (x, np.abs(y) & 63), "power(x, abs(y) & 63)"
-            want = numpys(name, *arrays)
-            if want is None or (name, dtype) in LEFT_OUT:
-                continue
-            cases.append((name, text, want))
-        # Numbers that NumPy's loops of small types promote from Python's own.
-        cases.append(("where", "where(x == y, x, y)", np.where(x == y, x, y)))
-        for begin in range(0, len(cases), 24):
-            some = cases[begin:begin + 24]
-            got = run(";".join(f"o_{i} = {text}" for i, (_, text, _) in enumerate(some)), {"x": x, "y": y})
-            for i, (name, _, want) in enumerate(some):
-                check(f"{name} of {dtype}", got[f"o_{i}"], want, tolerance(name, want), x, y)
-    x = values("float64", np.random.default_rng(3))
-    for dtype, to in (("float32", "complex64"), ("float64", "complex128")):
-        a = x.astype(dtype)
-        got = run("c = complex(x, y)", {"x": a, "y": a[::-1]})
-        check(f"complex of {dtype}", got["c"], np.array([complex(p, q) for p, q in zip(a, a[::-1])], to), 0, a)
-
-
-def casts():
-    for dtype in DTYPES:
-        rng = np.random.default_rng(11)
-        x = values(dtype, rng)
-        if dtype in FLOATS:
-            x = np.concatenate([x, np.array([1e5, -1e5, 3e9, -3e9, 65519, 65520, 70000, 300, -300, 2049, 2051, 1e-7, 6e-8, 3e-8], dtype)])
-        if dtype == "float64":
-            x = np.concatenate([x, [1e19, -1e19, 2.0**63, 2.0**64, -(2.0**63), 2049.0000001, 2**31 - 0.5, -2.0**31 - 0.5]])
-        # A complex number's imaginary part is not dropped in silence.
-        to = [other for other in DTYPES if other != dtype and (dtype not in COMPLEX or other in BOOL + COMPLEX)]
-        got = run(";".join(f"o_{other} = {other}(x)" for other in to), {"x": x})
-        for other in to:
-            want = x.astype(other)
-            # What does not fit an integer is some number in C, and in NumPy another one for a vector's end.
-            if np.dtype(dtype).kind == "f" and np.dtype(other).kind in "iu":
-                whole, info = np.trunc(x.astype(np.longdouble)), np.iinfo(other)
-                inside = np.isfinite(whole) & (whole >= info.min) & (whole <= info.max)
-                if not isinstance(got, Refused):
-                    check(f"{dtype} as {other}", got["o_" + other][inside], want[inside], 0, x[inside])
-                    continue
-            check(f"{dtype} as {other}", got["o_" + other], want, 0, x)
-    # What does not fit, as x86-64 converts one at a time.
+# What does not fit, as x86-64 converts one at a time. Of vectors each processor makes something else.
+def casts(run):
+    wrong = expression_table.casts(run)
     x = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 300.0, -1.0, 3e9])
     got = run("a = int32(x); b = int64(x); c = uint8(x); d = uint64(x); e = int8(x); f = uint32(x)", {"x": x})
     least, most = -2**31, -2**63
-    check("int32 of what does not fit", got["a"], np.array([least] * 5 + [300, -1, least], "int32"), 0, x)
-    check("int64 of what does not fit", got["b"], np.array([most] * 5 + [300, -1, 3000000000], "int64"), 0, x)
-    check("uint8 of what does not fit", got["c"], np.array([0] * 5 + [44, 255, 0], "uint8"), 0, x)
-    check("int8 of what does not fit", got["e"], np.array([0] * 5 + [44, -1, 0], "int8"), 0, x)
-    check("uint32 of what does not fit", got["f"], np.array([0] * 5 + [300, 2**32 - 1, 3000000000], "uint32"), 0, x)
+    expression_table.check(wrong, "int32 of what does not fit", got["a"], np.array([least] * 5 + [300, -1, least], "int32"), 0, x)
+    expression_table.check(wrong, "int64 of what does not fit", got["b"], np.array([most] * 5 + [300, -1, 3000000000], "int64"), 0, x)
+    expression_table.check(wrong, "uint8 of what does not fit", got["c"], np.array([0] * 5 + [44, 255, 0], "uint8"), 0, x)
+    expression_table.check(wrong, "int8 of what does not fit", got["e"], np.array([0] * 5 + [44, -1, 0], "int8"), 0, x)
+    expression_table.check(wrong, "uint32 of what does not fit", got["f"], np.array([0] * 5 + [300, 2**32 - 1, 3000000000], "uint32"), 0, x)
+    return wrong
 
 
-# Sums are compared with those in more digits.
-def wide(x):
-    return x.astype(np.clongdouble if x.dtype.kind == "c" else np.longdouble)
-
-
-def reductions():
-    shapes = [((1000,), None), ((3, 700), 1), ((700, 3), 0), ((5, 40, 6), 1), ((5, 6, 40), (0, 2)), ((4, 1, 30), 1), ((70000,), None),
-              ((2, 3000), None), ((200, 40), 0), ((0, 3), 0)]
-    rng = np.random.default_rng(5)
-    for dtype in DTYPES:
-        for shape, axis in shapes:
-            if np.prod(shape) > 20000 and dtype not in ("float32", "float64", "int64", "complex128"):
-                continue
-            x = values(dtype, rng, int(np.prod(shape))).reshape(shape)
-            if dtype in FLOATS:
-                x = (rng.random(shape) * 4 - 1.5).astype(dtype)
-            empty = x.size == 0
-            words = "" if axis is None else f", axis={axis}"
-            names = ["sum", "prod", "mean", "var", "std", "any", "all"]
-            if dtype not in COMPLEX and not empty:
-                names += ["min", "max"] + ([] if isinstance(axis, tuple) else ["argmin", "argmax"])
-            got = run(";".join(f"o_{name} = {name}(x{words})" for name in names), {"x": x}, multiprocessors=132 if x.size > 5000 else 2)
-            if isinstance(got, str):
-                failures.append(f"reductions of {dtype} {shape}: {got}")
-                continue
-            for name in names:
-                result = getattr(np, name)(x, axis=axis)
-                what = f"{name} of {dtype} {shape} over {axis}"
-                if result.dtype.kind not in "fc":
-                    check(what, got["o_" + name], result, 0)
-                    continue
-                exact = getattr(np, name)(wide(x), axis=axis)
-                scale = np.sum(np.abs(wide(x)), axis=axis) if name == "sum" else np.abs(exact)
-                if name == "mean":
-                    scale = np.sum(np.abs(wide(x)), axis=axis) / max(x.size, 1)
-                eps = np.finfo(result.dtype).eps
-                if got["o_" + name].dtype != result.dtype or got["o_" + name].shape != result.shape:
-                    failures.append(f"{what}: {got['o_' + name].dtype}, NumPy has {result.dtype}")
-                    continue
-                bound = (4 + (x.size if name == "prod" else 0)) * eps * scale + 4 * eps * np.abs(exact) + np.finfo(result.dtype).tiny
-                with np.errstate(all="ignore"):
-                    near = np.abs(got["o_" + name].astype(exact.dtype) - exact) <= bound
-                    rounded = exact.astype(result.dtype)
-                    same = (got["o_" + name] == rounded) | (np.isnan(got["o_" + name]) & np.isnan(rounded))
-                    lost = (name == "prod") & ~(np.isfinite(got["o_" + name]) & np.isfinite(result))
-                if not np.all(near | same | lost):
-                    failures.append(f"{what}: {np.ravel(got['o_' + name])[:4]}, exact {np.ravel(exact)[:4]}")
-    # Of equal ones the first, of NaNs the first; and in any number of pieces the same.
-    x = np.tile(np.array([3.0, 1.0, 9.0, 1.0, 9.0]), 4000)
-    for change in (None, 12345):
-        if change is not None:
-            x[change] = x[change + 1000] = np.nan
-        for multiprocessors in (1, 7, 132):
-            got = run("a = argmin(x); b = argmax(x); c = min(x); d = max(x); e = sum(x); f = any(x > 8); g = all(x > 0)", {"x": x}, multiprocessors=multiprocessors)
-            for name, want in (("a", np.argmin(x)), ("b", np.argmax(x)), ("c", np.min(x)), ("d", np.max(x)), ("e", np.sum(x)), ("f", True), ("g", np.all(x > 0))):
-                check(f"{name} with {multiprocessors}", got[name], want, 0)
-    check("a sum whose parts overflow", run("s = sum(x)", {"x": np.array([np.inf, 1.0, 2.0])})["s"], np.float64(np.inf), 0)
-    check("of infinities", run("s = sum(x)", {"x": np.array([np.inf, -np.inf])})["s"], np.float64(np.nan), 0)
-    x = rng.random((6, 50))
-    got = run("v = var(x*x, axis=1, ddof=1, keepdims=True); s = std(x, axis=(0, 1), ddof=2)", {"x": x})
-    check("var", got["v"], np.var(x * x, axis=1, ddof=1, keepdims=True), 8)
-    check("std", got["s"], np.std(x, ddof=2), 8)
-
-
-def shapes():
+# The daemon tells of these in its own words.
+def shapes(run):
+    wrong = expression_table.shapes(run)
     rng = np.random.default_rng(9)
-    x = rng.random((6, 8, 10))
-    row, column, one = rng.random(10), rng.random((8, 1)), rng.random(())
-    cases = {
-        "x + row": x + row, "x * column - row": x * column - row, "row + column": row + column, "x[1:-1, ::2, 3]": x[1:-1, ::2, 3],
-        "x[::-1, :, ::-3]": x[::-1, :, ::-3], "x.T": x.T, "transpose(x, 1, 0, 2) + 0": x.transpose(1, 0, 2), "x[None, ..., 1]": x[None, ..., 1],
-        "x[:, :, :1] + row": x[:, :, :1] + row, "x + one": x + one, "one * 2": one * 2,
-        "x + i + 10*j + 100*k": x + np.arange(6)[:, None, None] + 10 * np.arange(8)[:, None] + 100 * np.arange(10),
-        "broadcast_to(i*10 + j, (3, 4))": np.arange(3)[:, None] * 10 + np.arange(4),
-        "strided(row, 1, (3, 2), (3, 1))": np.lib.stride_tricks.as_strided(row[1:], (3, 2), (24, 8)),
-        "x[:0] * 2": x[:0] * 2,  # no element
-    }
-    for text, want in cases.items():
-        words = set(re.findall(r"\b[a-z]+\b", text))
-        arrays = {name: array for name, array in (("x", x), ("row", row), ("column", column), ("one", one)) if name in words}
-        got = run(text, arrays)
-        check(text, got["out"], want, 0)
-    m = rng.random((7, 9))
-    p = rng.integers(-7, 7, (7, 9))
-    got = run("g = m[p, (j + 1) % 9]", {"m": m, "p": p})
-    check("gather", got["g"], m[p, (np.arange(9) + 1) % 9], 0)
+    m, p = rng.random((7, 9)), rng.integers(-7, 7, (7, 9))
     p[3, 4], p[5, 5] = 7, -8
     for text in ("m[p, j]", "sum(m[p, j], axis=0)", "max(m[p, j])"):
         said = run(text, {"m": m, "p": p})
         if said != f"trouble at {3 * 9 + 4}: gather 0 axis 0 index 7":
-            failures.append(f"{text} with an index outside: {said}")
+            wrong.append(f"{text} with an index outside: {said}")
     said = run("x ** y", {"x": np.arange(5), "y": np.array([1, 2, -3, 1, -1])})
     if said != "trouble at 2: gather -1 axis 0 index -3":
-        failures.append(f"a negative power: {said}")
-    # More numbers than are passed by value.
-    x = rng.random((2, 3, 2, 3, 2, 3))
-    x = x[:, :2, :, :2, :, :2]
-    orders = list(itertools.permutations(range(6)))[:80]
-    text = "+".join(f"{k}.5*transpose(x, {', '.join(map(str, order))})" for k, order in enumerate(orders))
-    check("many numbers", run(text, {"x": x})["out"], sum((k + 0.5) * x.transpose(order) for k, order in enumerate(orders)), 0)
-    x = rng.random(5).astype("float16")
-    got = run("a*x + b", {"x": x}, {"a": 2, "b": 0.1})
-    check("scalars", got["out"], (2 * x.astype("float32") + np.float32(np.float16(0.1))).astype("float16"), 0)
-    got = run("where(t, z, a*z)", {"z": np.array([1 + 2j, 3j])}, {"a": 2.5, "t": False})
-    check("scalars of complex numbers", got["out"], np.array([2.5 + 5j, 7.5j]), 0)
+        wrong.append(f"a negative power: {said}")
+    return wrong
 
 
 def main():
@@ -338,9 +82,9 @@ def main():
     RUN, *words = sys.argv[1:]
     if words[:1] == ["--compile"]:
         COMPILER, words = words[1:3], words[3:]
-    for part in (operators, casts, reductions, shapes):
+    for part in (expression_table.operators, casts, expression_table.reductions, shapes):
         if not words or part.__name__ in words:
-            part()
+            failures.extend(part(run))
     print("\n".join(failures) if failures else "the same as NumPy's")
     return 1 if failures else 0
 
