@@ -133,6 +133,15 @@ struct PlaceOutput {
   bool replace = false;
 };
 
+struct PutOptions {
+  std::string name = {};                  // "" for none
+  std::optional<nanoseconds> lease = {};  // none: the session's, as long as this client is there
+  bool replace = false;                   // an array of the same name
+  // A device's id: jobs with the array run there, unless they ask for another. Empty: any.
+  std::string device = {};
+  std::function<void(std::uint64_t done, std::uint64_t total)> on_upload = {};  // bytes
+};
+
 struct JobOptions {
   std::map<std::string, ParamValue> params = {};
   std::map<std::string, KeepOutput> keep = {};    // outputs to leave on the daemon as arrays
@@ -263,13 +272,9 @@ class Client {
   absl::StatusOr<v1::KernelSpec> Describe(const std::string& kernel, const Cancellation* cancellation = nullptr);
 
   // Arrays.
-  absl::StatusOr<v1::Array> Put(const ArrayView& array, const std::string& name = "",
-                                std::optional<nanoseconds> lease = std::nullopt, bool replace = false,
-                                const std::function<void(std::uint64_t, std::uint64_t)>& on_upload = nullptr,
+  absl::StatusOr<v1::Array> Put(const ArrayView& array, const PutOptions& options = {},
                                 const Cancellation* cancellation = nullptr);
-  absl::StatusOr<v1::Array> Put(const ArraySource& array, const std::string& name = "",
-                                std::optional<nanoseconds> lease = std::nullopt, bool replace = false,
-                                const std::function<void(std::uint64_t, std::uint64_t)>& on_upload = nullptr,
+  absl::StatusOr<v1::Array> Put(const ArraySource& array, const PutOptions& options = {},
                                 const Cancellation* cancellation = nullptr);
   absl::StatusOr<OutputArray> Get(const std::string& id_or_name,
                                   const std::function<void(std::uint64_t, std::uint64_t)>& on_download = nullptr,

@@ -34,20 +34,18 @@ absl::StatusOr<std::pair<v1::Array, Signature>> ArrayToRead(const Connection& co
   return std::pair(std::move(*response.mutable_array()), *std::move(signature));
 }
 
+absl::Status CheckPut(const PutOptions& options) {
+  if (const absl::Status status = CheckText("the array's name", options.name); !status.ok()) return status;
+  return CheckText("the device", options.device);
+}
+
 std::string NameIn(const std::string& name) { return name.empty() ? "array" : "array " + name; }
 
-struct NewArray {
-  const std::string& name;
-  const Signature& signature;
-  std::optional<nanoseconds> lease;
-  bool replace;
-};
-
 // Creates an array and calls `upload` to fill it; frees it if that fails.
-absl::StatusOr<v1::Array> PutArray(const Connection& connection, const NewArray& wanted, const std::stop_token& stop,
+absl::StatusOr<v1::Array> PutArray(const Connection& connection, const Signature& signature, const PutOptions& options,
+                                   const std::stop_token& stop,
                                    const std::function<absl::Status(const std::string& id)>& upload) {
-  absl::StatusOr<v1::Array> array =
-      CreateArray(connection, wanted.signature, wanted.name, wanted.lease, wanted.replace, std::nullopt, stop);
+  absl::StatusOr<v1::Array> array = CreateArray(connection, signature, options, std::nullopt, stop);
   // One without bytes is complete from the start.
   if (!array.ok() || array->state() == v1::ARRAY_STATE_READY) return array;
   const absl::Status status = upload(array->id());
@@ -59,32 +57,31 @@ absl::StatusOr<v1::Array> PutArray(const Connection& connection, const NewArray&
                                     : "the upload was abandoned; the daemon frees the array after its upload grace");
   }
   array->set_state(v1::ARRAY_STATE_READY);
-  array->set_bytes_written(*ByteSize(wanted.signature));
+  array->set_bytes_written(*ByteSize(signature));
   return array;
 }
 
 }  // namespace
 
-absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const std::string& name, std::optional<nanoseconds> lease,
-                                      bool replace, const OnProgress& on_upload, const Cancellation* cancellation) {
-  if (const absl::Status status = CheckText("the array's name", name); !status.ok()) return status;
-  if (const absl::Status status = CheckView(NameIn(name), view); !status.ok()) return status;
+absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const PutOptions& options,
+                                      const Cancellation* cancellation) {
+  if (const absl::Status status = CheckPut(options); !status.ok()) return status;
+  if (const absl::Status status = CheckView(NameIn(options.name), view); !status.ok()) return status;
   const std::stop_token stop = Impl::TokenOf(cancellation);
-  if (!lease) impl_->stream().Open();  // the array goes with the session, which the stream keeps
-  return PutArray(*impl_->connection, {name, view.signature, lease, replace}, stop, [&](const std::string& id) {
-    return Upload(*impl_->connection, id, view.bytes, RulesFor(on_upload, view.bytes.size(), stop));
+  if (!options.lease) impl_->stream().Open();  // the array goes with the session, which the stream keeps
+  return PutArray(*impl_->connection, view.signature, options, stop, [&](const std::string& id) {
+    return Upload(*impl_->connection, id, view.bytes, RulesFor(options.on_upload, view.bytes.size(), stop));
   });
 }
 
-absl::StatusOr<v1::Array> Client::Put(const ArraySource& source, const std::string& name,
-                                      std::optional<nanoseconds> lease, bool replace, const OnProgress& on_upload,
+absl::StatusOr<v1::Array> Client::Put(const ArraySource& source, const PutOptions& options,
                                       const Cancellation* cancellation) {
-  if (const absl::Status status = CheckText("the array's name", name); !status.ok()) return status;
-  if (const absl::Status status = CheckSignature(NameIn(name), source.signature); !status.ok()) return status;
+  if (const absl::Status status = CheckPut(options); !status.ok()) return status;
+  if (const absl::Status status = CheckSignature(NameIn(options.name), source.signature); !status.ok()) return status;
   const std::stop_token stop = Impl::TokenOf(cancellation);
-  if (!lease) impl_->stream().Open();  // the array goes with the session, which the stream keeps
-  return PutArray(*impl_->connection, {name, source.signature, lease, replace}, stop, [&](const std::string& id) {
-    return Upload(*impl_->connection, id, source, RulesFor(on_upload, *ByteSize(source.signature), stop));
+  if (!options.lease) impl_->stream().Open();  // the array goes with the session, which the stream keeps
+  return PutArray(*impl_->connection, source.signature, options, stop, [&](const std::string& id) {
+    return Upload(*impl_->connection, id, source, RulesFor(options.on_upload, *ByteSize(source.signature), stop));
   });
 }
 

@@ -35,15 +35,15 @@ Deadline DeadlineAfter(Clock::time_point begin, const std::optional<nanoseconds>
 
 }  // namespace
 
-absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signature& signature, const std::string& name,
-                                      std::optional<nanoseconds> lease, bool replace, Deadline until,
-                                      const std::stop_token& stop) {
+absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signature& signature,
+                                      const PutOptions& options, Deadline until, const std::stop_token& stop) {
   if (stop.stop_requested()) return absl::CancelledError("cancelled before anything was sent");
   v1::CreateArrayRequest request;
   ToWire(signature, *request.mutable_signature());
-  request.set_name(name);
-  if (lease) ToWire(*lease, *request.mutable_lease());
-  request.set_replace(replace);
+  request.set_name(options.name);
+  if (options.lease) ToWire(*options.lease, *request.mutable_lease());
+  request.set_replace(options.replace);
+  request.set_device(options.device);
   v1::CreateArrayResponse response;
   // Not repeated: if the answer got lost, nobody would know the array.
   const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::PrepareAsyncCreate, request,
@@ -333,8 +333,7 @@ absl::StatusOr<std::string> JobRun::UploadInput(const std::string& name, const I
 }
 
 absl::StatusOr<v1::Array> JobRun::ArrayFor(const Signature& signature, const std::string& array_name) {
-  absl::StatusOr<v1::Array> array =
-      CreateArray(connection_, signature, array_name, std::nullopt, false, deadline_, stop_);
+  absl::StatusOr<v1::Array> array = CreateArray(connection_, signature, {.name = array_name}, deadline_, stop_);
   if (!absl::IsAlreadyExists(array.status())) return array;
   // The same call was here before and goes on, or was lost on the way. It sent the same bytes as this one would.
   v1::DescribeArrayRequest request;
@@ -344,7 +343,7 @@ absl::StatusOr<v1::Array> JobRun::ArrayFor(const Signature& signature, const std
                                                response, {.until = deadline_, .stop = stop_});
   if (status.ok()) return std::move(*response.mutable_array());
   if (!absl::IsNotFound(status)) return status;
-  return CreateArray(connection_, signature, array_name, std::nullopt, false, deadline_, stop_);
+  return CreateArray(connection_, signature, {.name = array_name}, deadline_, stop_);
 }
 
 absl::Status JobRun::FreeUploads(nanoseconds patience) { return Free(std::exchange(uploaded_, {}), patience); }

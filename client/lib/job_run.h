@@ -99,9 +99,8 @@ absl::StatusOr<std::shared_ptr<HostBuffer>> DownloadArray(const Connection& conn
                                                           const Signature& signature, const TransferRules& rules);
 
 // Does not begin after a stop, and is not interrupted by one: otherwise an array could be left that nobody knows.
-absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signature& signature, const std::string& name,
-                                      std::optional<nanoseconds> lease, bool replace, Deadline until,
-                                      const std::stop_token& stop);
+absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signature& signature,
+                                      const PutOptions& options, Deadline until, const std::stop_token& stop);
 
 // Frees arrays made by the library itself, and returns the first error. What cannot be freed now is freed with the
 // session or with its job. `patience`: how long to wait for a daemon that does not answer.

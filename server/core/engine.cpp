@@ -71,6 +71,14 @@ absl::Status Engine::CheckTime(const JobRequest& request) const {
   return Binder::CheckTimeLimit(request, end, options_.end_margin, clock_.WallNow());
 }
 
+absl::Status Engine::CheckDevice(const std::string& id) const {
+  if (id.empty()) return absl::OkStatus();
+  for (const std::unique_ptr<Device>& device : devices()) {
+    if (device->info().id == id) return absl::OkStatus();
+  }
+  return NoSuchDevice(devices(), id);
+}
+
 absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest request) {
   if (absl::Status status = Binder::CheckRequestId(request); !status.ok()) return status;
   // A repeated call gets its job, whatever would now be said of a new one. Whether it is the same is told by Submit,

@@ -127,6 +127,8 @@ class Engine {
   // now. A device that says that it is lost is lost from then on, until it is reopened. For the sampler.
   DeviceMetrics SampleDevice(std::size_t index);
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_.set().devices; }
+  // INVALID_ARGUMENT, with those that there are, if this is the id of none; empty is any.
+  absl::Status CheckDevice(const std::string& id) const;
   // Places for workers that it has beside its lanes (EngineOptions::workers).
   std::uint32_t WorkersOf(std::size_t device) const { return devices_.WorkersOf(device); }
   const std::vector<std::string>& device_notes() const { return devices_.set().notes; }

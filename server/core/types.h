@@ -239,6 +239,7 @@ struct ArraySnapshot {
   WallTime create_time;
   std::optional<WallTime> lease_end;  // none: the session's
   Principal owner;
+  std::string device;  // that jobs with it run on, if they do not ask for another; empty: any
 
   // For messages: its name, or its id.
   const std::string& label() const { return name.empty() ? id.value() : name; }

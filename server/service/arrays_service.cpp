@@ -48,9 +48,11 @@ grpc::ServerUnaryReactor* ArraysService::Create(grpc::CallbackServerContext* cal
       if (!given.ok()) return given.status();
       lease = *given;
     }
+    if (absl::Status status = context_.engine().CheckDevice(request->device()); !status.ok()) return status;
     if (absl::Status status = context_.engine().TouchSession(who.session, 0); !status.ok()) return status;
-    return Show(context_.arrays().Create(who, *signature, request->name(), lease, request->replace()), context_,
-                *response);
+    return Show(
+        context_.arrays().Create(who, *signature, request->name(), lease, request->replace(), request->device()),
+        context_, *response);
   });
 }
 

@@ -208,6 +208,7 @@ void ToProto(const core::ArraySnapshot& array, v1::Array& out) {
   out.set_bytes_written(array.bytes_written);
   out.set_location(array.location);
   out.set_lost(array.lost);
+  out.set_device(array.device);
   ToProto(array.create_time, *out.mutable_create_time());
   if (array.lease_end) ToProto(*array.lease_end, *out.mutable_lease_expire_time());
   out.set_owner_session(array.owner.session.value());

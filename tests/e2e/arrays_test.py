@@ -142,5 +142,45 @@ class Saved(harness.Case):
                 np.testing.assert_allclose(np.load(saved / "G.npy"), x @ x.T, rtol=1e-12, atol=1e-12)
 
 
+
+class Devices(harness.Case):
+    """Arrays on devices, on a daemon that shows its CPU as three."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.start_daemon("--cpu-devices", "3")
+
+    def put(self, name, device):
+        np.save(self.folder / "x.npy", np.arange(4.0))
+        self.hotplate("put", "x.npy", "--name", name, "--device", device)
+
+    def array(self, name):
+        return next(array for array in self.answer("arrays")["arrays"] if array["name"] == name)
+
+    def test_jobs_run_where_their_inputs_are(self):
+        self.put("X", "cpu1")
+        self.assertEqual(self.array("X")["device"], "cpu1")
+        receipt = self.answer("eval", "x*x", "x=array:X", "-o", "array:S")["receipt"]
+        self.assertEqual(receipt["device"], "cpu1")
+        self.assertEqual(self.array("S")["device"], "cpu1")
+        receipt = self.answer("eval", "x*x", "x=array:S", "--device", "cpu2")["receipt"]
+        self.assertEqual(receipt["device"], "cpu2")
+
+    def test_two_devices_are_refused(self):
+        self.put("A", "cpu0")
+        self.put("B", "cpu2")
+        self.hotplate("eval", "a + b", "a=array:A", "b=array:B", code=harness.INVALID,
+                      says="b is on cpu2, and a on cpu0: bring both to one device, or ask for one")
+        self.hotplate("eval", "a + b", "a=array:A", "b=array:B", "--device", "cpu1")
+
+    def test_a_device_that_is_not_there_is_named(self):
+        np.save(self.folder / "x.npy", np.arange(4.0))
+        self.hotplate("put", "x.npy", "--device", "gpu7", code=harness.INVALID,
+                      says='no device "gpu7"; there are cpu0, cpu1, cpu2')
+        self.assertEqual([array for array in self.answer("arrays").get("arrays", []) if array["name"] == "x"], [])
+
+
+
 if __name__ == "__main__":
     harness.main()

@@ -213,7 +213,7 @@ TEST_F(LibraryTest, AClientKeepsItsArraysAsLongAsItIsThere) {
   ASSERT_TRUE(daemon.serving());
   const std::vector<float> x(200'000, 1);
   const auto put = [&x](Client& client, const std::string& name, std::int64_t elements) {
-    return client.Put(View(std::span(x).first(elements), {elements}), name, std::nullopt, false).status();
+    return client.Put(View(std::span(x).first(elements), {elements}), {.name = name}).status();
   };
   Client other = Connect(daemon);
   {

@@ -23,6 +23,12 @@ std::string StateOf(const v1::Array& array) {
   return "WRITING " + Percent(share);
 }
 
+std::string PlaceOf(const v1::Array& array) {
+  if (array.location().empty()) return "-";
+  if (array.device().empty() || array.device() == array.location()) return array.location();
+  return array.location() + ", for " + array.device();
+}
+
 absl::Status Arrays(const Invocation& call) {
   auto client = call.Connect();
   if (!client.ok()) return client.status();
@@ -36,8 +42,7 @@ absl::Status Arrays(const Invocation& call) {
     names += (array.name().empty() ? array.id() : array.name()) + "\n";
     if (!array.lost().empty()) losses.insert("LOST: " + Printable(array.lost()) + "\n");
     table.Row({array.id(), array.name().empty() ? "-" : array.name(), Describe(array.signature()),
-               BytesText(array.bytes()), StateOf(array), array.location().empty() ? "-" : array.location(),
-               KeptFor(array, NowOf(*list))});
+               BytesText(array.bytes()), StateOf(array), PlaceOf(array), KeptFor(array, NowOf(*list))});
   }
   call.output.Answer(
       [&] {
@@ -55,7 +60,10 @@ Command ArraysCommand() {
   return {.name = "arrays",
           .group = Group::kArrays,
           .summary = "list the arrays on the daemon",
-          .details = "A LOST array went with the device that alone had it; lines below the table say why.",
+          .details =
+              "WHERE is where its elements are. \"host, for gpu1\": jobs with it run on gpu1, and copy it there at "
+              "first use.\n"
+              "A LOST array went with the device that alone had it; lines below the table say why.",
           .example = "hotplate arrays",
           .run = Arrays};
 }

@@ -96,9 +96,14 @@ absl::Status Put(const Invocation& call) {
   std::vector<std::string> json;
   absl::Status status;
   for (const Upload& upload : *uploads) {
-    const auto array = client->Put(
-        upload.source, upload.name, lease, call.arguments.Flag("replace"),
-        [&](std::uint64_t done, std::uint64_t total) { progress.Upload(done, total); }, &cancellation);
+    const auto array =
+        client->Put(upload.source,
+                    {.name = upload.name,
+                     .lease = lease,
+                     .replace = call.arguments.Flag("replace"),
+                     .device = call.arguments.Text("device").value_or(""),
+                     .on_upload = [&](std::uint64_t done, std::uint64_t total) { progress.Upload(done, total); }},
+                    &cancellation);
     progress.Clear();
     if (!array.ok()) {
       std::string told(array.status().message());
@@ -147,6 +152,7 @@ Command PutCommand() {
                    .value = "NAME",
                    .help = "the array's name, for one file (default: the file's name without .npy)"},
                   {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps it (default 8h)"},
+                  {.names = "--device", .value = "ID", .help = "jobs with it run there, unless they ask for another"},
                   {.names = "--replace",
                    .value = "",
                    .help = "replace the array of that name once this one is complete"}},

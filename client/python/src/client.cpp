@@ -240,12 +240,17 @@ py::dict PyClient::Check(const std::string& kernel, const py::dict& inputs, cons
 }
 
 py::dict PyClient::Put(const py::object& array, const std::string& name, std::optional<double> lease, bool replace,
-                       const py::object& on_upload, const client::Cancellation* cancellation) const {
+                       const std::string& device, const py::object& on_upload,
+                       const client::Cancellation* cancellation) const {
   const auto waiting = std::make_shared<Waiting>(*this, cancellation);
-  auto put = [view = waiting->held.View(array), name, duration = ToDuration(lease), replace,
-              progress = ToProgress(on_upload, waiting->callbacks)](client::Client& client,
-                                                                    const client::Cancellation* stop, const Signals&) {
-    return client.Put(view, name, duration, replace, progress, stop);
+  client::PutOptions options{.name = name,
+                             .lease = ToDuration(lease),
+                             .replace = replace,
+                             .device = device,
+                             .on_upload = ToProgress(on_upload, waiting->callbacks)};
+  auto put = [view = waiting->held.View(array), options = std::move(options)](
+                 client::Client& client, const client::Cancellation* stop, const Signals&) {
+    return client.Put(view, options, stop);
   };
   const auto left_by = [stays = !name.empty() || lease](const v1::Array& there) {
     return stays ? std::vector<std::string>() : std::vector<std::string>{there.id()};
@@ -397,7 +402,8 @@ void BindClient(py::module_& module) {
            py::arg("cancellation") = none)
       .def("check", &PyClient::Check, py::arg("kernel"), py::arg("inputs"), py::arg("options"))
       .def("put", &PyClient::Put, py::arg("array"), py::arg("name") = "", py::arg("lease") = none,
-           py::arg("replace") = false, py::arg("on_upload") = none, py::arg("cancellation") = none)
+           py::arg("replace") = false, py::arg("device") = "", py::arg("on_upload") = none,
+           py::arg("cancellation") = none)
       .def("get", &PyClient::GetArray, py::arg("id"), py::arg("on_download") = none, py::arg("cancellation") = none)
       .def("get_into", &PyClient::GetInto, py::arg("id"), py::arg("destination"), py::arg("offset") = none,
            py::arg("on_download") = none, py::arg("cancellation") = none)

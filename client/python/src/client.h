@@ -71,7 +71,8 @@ class PyClient {
   pybind11::dict Check(const std::string& kernel, const pybind11::dict& inputs, const Options& options) const;
 
   pybind11::dict Put(const pybind11::object& array, const std::string& name, std::optional<double> lease, bool replace,
-                     const pybind11::object& on_upload, const client::Cancellation* cancellation) const;
+                     const std::string& device, const pybind11::object& on_upload,
+                     const client::Cancellation* cancellation) const;
   pybind11::object GetArray(const std::string& id, const pybind11::object& on_download,
                             const client::Cancellation* cancellation) const;
   // Reads into the caller's array: the whole array, or, with an offset in bytes, as much as the destination holds.

@@ -146,11 +146,12 @@ std::shared_ptr<ArrayEntry> ArrayStore::Impl::Insert(const Principal& owner, con
 
 ArraySnapshot ArrayStore::Impl::InsertReady(const Principal& owner, const Signature& signature, const std::string& name,
                                             std::optional<nanoseconds> lease, std::uint64_t bytes,
-                                            std::shared_ptr<const HostBuffer> buffer) {
+                                            std::shared_ptr<const HostBuffer> buffer, const std::string& device) {
   const std::shared_ptr<ArrayEntry> entry = Insert(owner, signature, name, lease, bytes);
   entry->array.state = ArrayState::kReady;
   entry->array.bytes_written = bytes;
   entry->buffer = std::move(buffer);
+  entry->array.device = device;
   return entry->array;
 }
 

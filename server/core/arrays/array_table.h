@@ -108,7 +108,8 @@ class ArrayStore::Impl {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   ArraySnapshot InsertReady(const Principal& owner, const Signature& signature, const std::string& name,
                             std::optional<nanoseconds> lease, std::uint64_t bytes,
-                            std::shared_ptr<const HostBuffer> buffer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+                            std::shared_ptr<const HostBuffer> buffer, const std::string& device)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void SetLease(ArrayEntry& entry, std::optional<nanoseconds> lease) const;
   static absl::Status TakenError(const std::string& name, std::uint64_t by);
 

@@ -103,17 +103,17 @@ absl::Status ArrayStore::ValidateLease(nanoseconds lease) const { return impl_->
 
 absl::StatusOr<ArraySnapshot> ArrayStore::Create(const Principal& owner, const Signature& signature,
                                                  const std::string& name, std::optional<nanoseconds> lease,
-                                                 bool replace) {
+                                                 bool replace, const std::string& device) {
   std::uint64_t bytes = 0;
   if (absl::Status status = impl_->CheckNew(signature, name, lease, bytes); !status.ok()) return status;
-  absl::StatusOr<ArraySnapshot> array = CreateNow(owner, signature, name, lease, replace, bytes);
+  absl::StatusOr<ArraySnapshot> array = CreateNow(owner, signature, name, lease, replace, device, bytes);
   if (!absl::IsResourceExhausted(array.status()) || !impl_->MadeRoom(bytes, 0, /*one_more=*/true)) return array;
-  return CreateNow(owner, signature, name, lease, replace, bytes);
+  return CreateNow(owner, signature, name, lease, replace, device, bytes);
 }
 
 absl::StatusOr<ArraySnapshot> ArrayStore::CreateNow(const Principal& owner, const Signature& signature,
                                                     const std::string& name, std::optional<nanoseconds> lease,
-                                                    bool replace, std::uint64_t bytes) {
+                                                    bool replace, const std::string& device, std::uint64_t bytes) {
   std::vector<std::shared_ptr<ArrayEntry>> gone;  // after the lock
   MutexLock lock(impl_->mutex);
   std::uint64_t replaced = 0;
@@ -143,6 +143,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::CreateNow(const Principal& owner, cons
   }
 
   const std::shared_ptr<ArrayEntry> entry = impl_->Insert(owner, signature, name, lease, bytes, stays);
+  entry->array.device = device;
   if (bytes == 0) {
     entry->array.state = ArrayState::kReady;
     entry->buffer = *std::move(buffer);
@@ -269,7 +270,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Si
   std::uint64_t replaced = 0;
   if (absl::Status status = impl_->CheckName(owner, name, false, replaced); !status.ok()) return status;
   if (absl::Status status = impl_->CheckCount(); !status.ok()) return status;
-  return impl_->InsertReady(owner, signature, name, lease, bytes, std::move(buffer));
+  return impl_->InsertReady(owner, signature, name, lease, bytes, std::move(buffer), "");
 }
 
 absl::StatusOr<ArrayStore::NameHold> ArrayStore::HoldName(const Principal& owner, const std::string& name) {
@@ -283,7 +284,7 @@ absl::StatusOr<ArrayStore::NameHold> ArrayStore::HoldName(const Principal& owner
 
 absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Signature& signature, NameHold name,
                                                 std::optional<nanoseconds> lease,
-                                                std::shared_ptr<const HostBuffer> buffer) {
+                                                std::shared_ptr<const HostBuffer> buffer, const std::string& device) {
   const std::string text = name.held_ == nullptr ? std::string() : name.held_->name.second;
   std::uint64_t bytes = 0;
   if (absl::Status status = impl_->CheckAdoption(signature, text, lease, buffer.get(), bytes); !status.ok()) {
@@ -292,7 +293,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Si
   MutexLock lock(impl_->mutex);
   if (absl::Status status = impl_->CheckCount(); !status.ok()) return status;
   name.held_.reset();  // the name is the array's from here
-  return impl_->InsertReady(owner, signature, text, lease, bytes, std::move(buffer));
+  return impl_->InsertReady(owner, signature, text, lease, bytes, std::move(buffer), device);
 }
 
 ArrayHolders ArrayStore::SessionsWithArrays() const {

@@ -47,7 +47,7 @@ class ArrayStore {
   // costs nothing, and there must be room for both. Where there is none for a third, others that were to replace it and
   // that nobody writes make room.
   absl::StatusOr<ArraySnapshot> Create(const Principal& owner, const Signature& signature, const std::string& name,
-                                       std::optional<nanoseconds> lease, bool replace);
+                                       std::optional<nanoseconds> lease, bool replace, const std::string& device = {});
 
   // One writer at a time: FAILED_PRECONDITION for a second one, or if `offset` is not where the array stands.
   // The writer fills the buffer in order and reports what it wrote; dropping it leaves the array resumable.
@@ -118,7 +118,8 @@ class ArrayStore {
   // INVALID_ARGUMENT, or ALREADY_EXISTS. The hold must not outlive the store.
   absl::StatusOr<NameHold> HoldName(const Principal& owner, const std::string& name);
   absl::StatusOr<ArraySnapshot> Adopt(const Principal& owner, const Signature& signature, NameHold name,
-                                      std::optional<nanoseconds> lease, std::shared_ptr<const HostBuffer> buffer);
+                                      std::optional<nanoseconds> lease, std::shared_ptr<const HostBuffer> buffer,
+                                      const std::string& device);
 
   // 1 to 64 of A-Z a-z 0-9 _ . -, and not what an array's id looks like ("a17").
   static absl::Status ValidateName(const std::string& name);
@@ -143,7 +144,8 @@ class ArrayStore {
   std::unique_ptr<Impl> impl_;
 
   absl::StatusOr<ArraySnapshot> CreateNow(const Principal& owner, const Signature& signature, const std::string& name,
-                                          std::optional<nanoseconds> lease, bool replace, std::uint64_t bytes);
+                                          std::optional<nanoseconds> lease, bool replace, const std::string& device,
+                                          std::uint64_t bytes);
   absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(std::uint64_t bytes, std::uint64_t soon_free,
                                                        std::uint64_t identity,
                                                        const std::shared_ptr<DeviceCopies>& copies);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/array/quoted.h"
 #include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
 #include "server/core/run/outside_work.h"
@@ -20,6 +21,14 @@ absl::Status About(const std::string& field, const absl::Status& status) {
 
 bool IsCpu(const Device& device) { return device.info().backend == "cpu"; }
 
+std::string DeviceList(const std::vector<std::unique_ptr<Device>>& devices) {
+  std::string text;
+  for (const std::unique_ptr<Device>& device : devices) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", device->info().id);
+  }
+  return text.empty() ? "none" : text;
+}
+
 std::string Names(const std::vector<ArgumentSpec>& arguments) {
   std::string text;
   for (const ArgumentSpec& argument : arguments) absl::StrAppend(&text, text.empty() ? "" : ", ", argument.name);
@@ -27,6 +36,10 @@ std::string Names(const std::vector<ArgumentSpec>& arguments) {
 }
 
 }  // namespace
+
+absl::Status NoSuchDevice(const std::vector<std::unique_ptr<Device>>& devices, const std::string& id) {
+  return InvalidField("device", absl::StrCat("no device ", Quoted(id), "; there are ", DeviceList(devices)));
+}
 
 Binder::Binder(Catalogues catalogues, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices,
                std::uint32_t workers)
@@ -70,6 +83,7 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
 
   BoundJob job;
   job.call = *std::move(call);
+  if (request.work == nullptr && request.device != kAnyDevice) job.device = request.device;
   for (const ArgumentSpec& argument : (*spec)->inputs()) {
     BoundInput& bound = job.inputs.emplace_back();
     for (JobInput& input : request.inputs) {
@@ -133,12 +147,22 @@ absl::Status Binder::CheckWorkers(const JobRequest& request, BoundJob& job) cons
 // Afterwards every input has its signature, and those from arrays their buffer.
 absl::Status Binder::ResolveInputs(const Principal& who, JobRequest& request, Data data,
                                    std::vector<FieldViolation>& violations) const {
+  const JobInput* on_device = nullptr;  // the first that is on one
+  std::string device;
   for (JobInput& input : request.inputs) {
     const std::string field = "inputs." + input.name;
     if (const auto* id = std::get_if<std::string>(&input.source)) {
       absl::StatusOr<ArrayStore::Reader> reader = arrays_.Open(who, *id);
       if (!reader.ok()) return About(field, reader.status());
       input.signature = reader->array.signature;
+      const std::string& its = reader->array.device;
+      if (!its.empty() && on_device == nullptr) {
+        on_device = &input;
+        device = its;
+      } else if (!its.empty() && its != device && request.device.empty() && request.work == nullptr) {
+        violations.push_back({field, absl::StrCat(input.name, " is on ", its, ", and ", on_device->name, " on ", device,
+                                                  ": bring both to one device, or ask for one")});
+      }
       input.source = std::move(reader->buffer);
       continue;
     }
@@ -163,6 +187,8 @@ absl::Status Binder::ResolveInputs(const Principal& who, JobRequest& request, Da
                                                 "data, an array or a path")});
     }
   }
+  // The processes of other work read arrays on the host, wherever they are.
+  if (request.device.empty() && request.work == nullptr) request.device = device;
   return absl::OkStatus();
 }
 
@@ -291,7 +317,7 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
     job.needs.push_back(need);
   }
   if (!known) {
-    return InvalidField("device", absl::StrCat("no device \"", request.device, "\"; there are ", DeviceList()));
+    return NoSuchDevice(devices_, request.device);
   }
   for (const auto& [why, devices] : unavailable) {
     absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", devices, " cannot run ", name, ": ", why);
@@ -304,7 +330,8 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
     return Refused(absl::StatusCode::kResourceExhausted, {{"device", job.refusal}});
   }
   if (job.needs.empty()) {
-    const std::string list = gpus_alone || request.device.empty() ? "" : absl::StrCat("; devices: ", DeviceList());
+    const std::string list =
+        gpus_alone || request.device.empty() ? "" : absl::StrCat("; devices: ", DeviceList(devices_));
     return Refused(absl::StatusCode::kFailedPrecondition,
                    {{"device", absl::StrCat(name, " can run on ", none, ": ",
                                             reasons.empty() ? "there is none" : reasons, list)}});
@@ -355,14 +382,6 @@ std::string Binder::HowOnTheCpu() const {
                         "\": a GPU if one can run it, else the CPU)");
   }
   return "";
-}
-
-std::string Binder::DeviceList() const {
-  std::string text;
-  for (const std::unique_ptr<Device>& device : devices_) {
-    absl::StrAppend(&text, text.empty() ? "" : ", ", device->info().id);
-  }
-  return text.empty() ? "none" : text;
 }
 
 }  // namespace hotplate::core

@@ -40,11 +40,15 @@ struct BoundJob {
   std::vector<BoundInput> inputs;
   std::vector<BoundOutput> outputs;
   std::vector<DeviceNeed> needs;
+  std::string device;         // that was asked for, or that the inputs are on: its kept outputs are too; empty: any
   std::uint64_t turn = 0;     // QueueEntry::turn
   std::uint32_t workers = 0;  // QueueEntry::workers
   // Why it can never run, where that is known: no device that it may run on is large enough.
   std::string refusal;
 };
+
+// INVALID_ARGUMENT, with the devices that there are.
+absl::Status NoSuchDevice(const std::vector<std::unique_ptr<Device>>& devices, const std::string& id);
 
 class Binder {
  public:
@@ -57,8 +61,10 @@ class Binder {
   enum class Data { kRequired, kSignaturesSuffice };
   // Devices in `lost` (a text by the device's place, empty while it is healthy; nothing at all if all are) are not
   // considered.
-  // Moves the data of the request's inputs to the job. Refusals name their fields; INVALID_ARGUMENT names every wrong
-  // field. With kSignaturesSuffice a job that fits no device is bound all the same: its refusal tells, and its needs.
+  // A job that asks for no device gets the one that its inputs are on (ArraySnapshot::device); INVALID_ARGUMENT if they
+  // are on two. Moves the data of the request's inputs to the job. Refusals name their fields; INVALID_ARGUMENT names
+  // every wrong field. With kSignaturesSuffice a job that fits no device is bound all the same: its refusal tells, and
+  // its needs.
   absl::StatusOr<BoundJob> Bind(const Principal& who, JobRequest& request, Data data,
                                 const std::vector<std::string>& lost) const;
 
@@ -82,7 +88,6 @@ class Binder {
   // Refuses more places for workers than its devices have; devices without any give a lane.
   absl::Status CheckWorkers(const JobRequest& request, BoundJob& job) const;
   std::string HowOnTheCpu() const;
-  std::string DeviceList() const;
 
   const Catalogues catalogues_;
   ArrayStore& arrays_;

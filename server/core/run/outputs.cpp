@@ -20,7 +20,8 @@ absl::Status MakeArrays(Job& job, const Jobs::Standing& standing, bool all, bool
     Principal owner = job.owner;
     if (goes_with_job) owner.session = SessionId();
     absl::StatusOr<ArraySnapshot> array =
-        arrays.Adopt(owner, outputs[i].signature, std::move(wanted.name), wanted.lease, std::move(outputs[i].data));
+        arrays.Adopt(owner, outputs[i].signature, std::move(wanted.name), wanted.lease, std::move(outputs[i].data),
+                     wanted.keep ? job.bound.device : "");
     if (!array.ok()) {
       for (const ArrayId& id : made) arrays.Free(job.owner, id.value()).IgnoreError();
       owned.clear();

@@ -36,12 +36,12 @@ TEST_P(ArraysTest, ComeBackAsTheyWentUp) {
   for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{3'000'001}}) {
     const std::vector<float> values = Ramp(count);
     std::uint64_t up = 0, down = 0;
-    const auto array = client_->Put(View(values, {static_cast<std::int64_t>(count)}), "", std::nullopt, false,
-                                    [&](std::uint64_t done, std::uint64_t all) {
+    const auto array = client_->Put(View(values, {static_cast<std::int64_t>(count)}),
+                                    {.on_upload = [&](std::uint64_t done, std::uint64_t all) {
                                       EXPECT_GT(done, up);
                                       EXPECT_EQ(all, count * sizeof(float));
                                       up = done;
-                                    });
+                                    }});
     ASSERT_TRUE(array.ok()) << array.status();
     EXPECT_EQ(up, count * sizeof(float));
     const auto back = client_->Get(array->id(), [&](std::uint64_t done, std::uint64_t) { down = done; });
@@ -185,7 +185,7 @@ TEST_P(ArraysTest, ABrokenDownloadGoesOnWhereItBroke) {
 // By its id, whatever has the name by then: this daemon knows no other reads.
 TEST_P(ArraysTest, ABrokenReadOfAPartGoesOnWhereItBrokeInTheSameArray) {
   const std::vector<float> values = Ramp(4'000'000);
-  ASSERT_TRUE(client_->Put(View(values, {4'000'000}), "A").ok());
+  ASSERT_TRUE(client_->Put(View(values, {4'000'000}), {.name = "A"}).ok());
   daemon_.break_after = 3'000'000;
   daemon_.broken_transfers = 2;
   std::vector<float> part(2'000'000);
@@ -230,8 +230,7 @@ TEST_P(ArraysTest, ACancelledUploadEnds) {
     EXPECT_TRUE(testing::Eventually([&] { return daemon_.writes > 0; }));
     cancellation.Cancel();
   });
-  const absl::Status status =
-      client_->Put(View(values, {20'000'000}), "", std::nullopt, false, nullptr, &cancellation).status();
+  const absl::Status status = client_->Put(View(values, {20'000'000}), {}, &cancellation).status();
   canceller.join();
   EXPECT_EQ(status.code(), absl::StatusCode::kCancelled) << status;
   EXPECT_EQ(daemon_.array_count(), 0u) << "what was begun is freed";
@@ -239,7 +238,7 @@ TEST_P(ArraysTest, ACancelledUploadEnds) {
 
 TEST_P(ArraysTest, BytesThatAreNotTheShapesAreRefusedHere) {
   const std::vector<float> values = Ramp(10);
-  const absl::Status status = client_->Put(View(values, {11}), "A").status();
+  const absl::Status status = client_->Put(View(values, {11}), {.name = "A"}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(status.ToString(), AllOf(HasSubstr("A"), HasSubstr("40"), HasSubstr("44"), HasSubstr("[11]")));
   EXPECT_EQ(daemon_.array_count(), 0u);
@@ -247,7 +246,7 @@ TEST_P(ArraysTest, BytesThatAreNotTheShapesAreRefusedHere) {
 
 TEST_P(ArraysTest, ADestinationOfAnotherSizeIsRefusedHere) {
   const std::vector<float> values = Ramp(10);
-  const auto array = client_->Put(View(values, {10}), "A");
+  const auto array = client_->Put(View(values, {10}), {.name = "A"});
   ASSERT_TRUE(array.ok());
   std::vector<std::byte> destination(39);
   const absl::Status status = client_->GetInto("A", destination);

@@ -69,13 +69,13 @@ TEST_F(DaemonTest, LargeArraysGoThroughAndAreFreed) {
 TEST_F(DaemonTest, ArraysComeBackAsTheyWentUp) {
   std::vector<std::int64_t> values(3'000'001);
   std::iota(values.begin(), values.end(), 0);
-  const auto array = client_->Put(View(values, {3'000'001}), "A");
+  const auto array = client_->Put(View(values, {3'000'001}), {.name = "A"});
   ASSERT_TRUE(array.ok()) << array.status();
   const auto back = client_->Get("A");
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(std::memcmp(back->buffer->data(), values.data(), values.size() * 8), 0);
   const std::vector<float> nothing;
-  const auto empty = client_->Put(View(nothing, {0, 7}), "E");
+  const auto empty = client_->Put(View(nothing, {0, 7}), {.name = "E"});
   ASSERT_TRUE(empty.ok()) << empty.status();
   EXPECT_EQ(client_->Get("E")->signature.shape, (Shape{0, 7}));
   EXPECT_TRUE(client_->Free("A").ok());
@@ -85,7 +85,7 @@ TEST_F(DaemonTest, ArraysComeBackAsTheyWentUp) {
 TEST_F(DaemonTest, APartOfAnArrayIsReadAlone) {
   std::vector<std::int64_t> values(1'000'000);
   std::iota(values.begin(), values.end(), 0);
-  ASSERT_TRUE(client_->Put(View(values, {1000, 1000}), "A").ok());
+  ASSERT_TRUE(client_->Put(View(values, {1000, 1000}), {.name = "A"}).ok());
   std::vector<std::int64_t> part(2000);
   std::uint64_t told = 0;
   const auto on_download = [&](std::uint64_t done, std::uint64_t total) {
@@ -326,7 +326,8 @@ TEST_F(DaemonTest, AnUploadThatIsCancelledLeavesNothing) {
     return [&cancellation](std::uint64_t, std::uint64_t) { cancellation.Cancel(); };
   };
   Cancellation put, submit, run;
-  const absl::Status of_put = client_->Put(view, "X", std::chrono::hours(1), false, stopper(put), &put).status();
+  const absl::Status of_put =
+      client_->Put(view, {.name = "X", .lease = std::chrono::hours(1), .on_upload = stopper(put)}, &put).status();
   EXPECT_EQ(of_put.code(), absl::StatusCode::kCancelled);
   EXPECT_THAT(std::string(of_put.message()), HasSubstr("abandoned and its array freed"));
   EXPECT_EQ(client_->Arrays()->arrays_size(), 0);

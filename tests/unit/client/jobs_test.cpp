@@ -92,7 +92,7 @@ TEST_F(JobsTest, WhatCannotBeSentIsRefusedByNameAndNothingBreaks) {
   ArrayView strange = View(small_, {4});
   strange.signature.dtype = static_cast<DType>(77);
   expect("echo", {{"x", strange}}, {}, "input x: dtype number 77 is none");
-  EXPECT_THAT(client_->Put(View(small_, {4}), "\xff").status().ToString(), HasSubstr("the array's name is"));
+  EXPECT_THAT(client_->Put(View(small_, {4}), {.name = "\xff"}).status().ToString(), HasSubstr("the array's name is"));
   ExpectSmall(client_->Run("echo", Small()));
 }
 

@@ -157,5 +157,45 @@ TEST_F(ArrayPlacesTest, AtTheEndWhoeverWaitsIsTold) {
   EXPECT_THAT(Text(store_->Fetch(b)), HasSubstr("array B: "));
 }
 
+TEST_F(ArrayPlacesTest, JobsRunWhereTheirInputsAre) {
+  StartWith(2);
+  ASSERT_TRUE(store_->Create(kAlice, {DType::kFloat32, {3}}, "H", std::nullopt, false, "gpu1").ok());
+  {
+    auto writer = store_->OpenWriter(kAlice, "H", 0);
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    const float values[] = {1, 2, 3};
+    std::memcpy((*writer)->remaining().data(), values, sizeof values);
+    (*writer)->Advance(sizeof values);
+  }
+  EXPECT_EQ(store_->Describe(kAlice, "H")->device, "gpu1");
+  EXPECT_EQ(LocationOf("H"), "host") << "until a job wants it";
+  EXPECT_EQ(Make("H", "B", "")->receipt->device, "gpu1");
+  EXPECT_EQ(store_->Describe(kAlice, "B")->device, "gpu1") << "what it keeps is there too";
+  EXPECT_EQ(Make("B", "C", "")->receipt->device, "gpu1");
+  EXPECT_EQ(Make("C", "D", "gpu0")->receipt->device, "gpu0") << "who asks is asked";
+  EXPECT_EQ(store_->Describe(kAlice, "D")->device, "gpu0");
+  EXPECT_EQ(Read("D"), (std::vector<float>{8, 16, 24}));
+}
+
+TEST_F(ArrayPlacesTest, ArraysThatAreOnNoDeviceInParticularAreForAny) {
+  StartWith(2);
+  Make("", "A", "");
+  EXPECT_EQ(store_->Describe(kAlice, "A")->device, "");
+  Make("A", "B", kAnyDevice);
+  EXPECT_EQ(store_->Describe(kAlice, "B")->device, "");
+}
+
+TEST_F(ArrayPlacesTest, InputsOnTwoDevicesAreRefused) {
+  StartWith(2);
+  Make("", "A", "gpu0");
+  Make("", "B", "gpu1");
+  JobRequest request = Request("expression");
+  request.expression = "x + y";
+  request.inputs = {{"x", {}, std::string("A")}, {"y", {}, std::string("B")}};
+  const absl::Status refused = Refusal(request);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Text(refused), HasSubstr("y is on gpu1, and x on gpu0: bring both to one device, or ask for one"));
+}
+
 }  // namespace
 }  // namespace hotplate::core::testing

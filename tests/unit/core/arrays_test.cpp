@@ -286,7 +286,7 @@ TEST_F(ArraysTest, AHeldNameIsNobodyElses) {
   }
   auto hold = store_.HoldName(kAlice, "out");
   ASSERT_TRUE(hold.ok()) << "given back by the hold before";
-  const auto array = store_.Adopt(kAlice, kFour, *std::move(hold), std::nullopt, *store_.AllocateBuffer(16));
+  const auto array = store_.Adopt(kAlice, kFour, *std::move(hold), std::nullopt, *store_.AllocateBuffer(16), "");
   ASSERT_TRUE(array.ok()) << array.status();
   EXPECT_EQ(store_.Describe(kAlice, "out")->id, array->id);
   EXPECT_EQ(array->state, ArrayState::kReady);
