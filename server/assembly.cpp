@@ -187,6 +187,7 @@ ServiceContext::Parts Assembly::Parts() const {
                     .segments = &segments_,
                     .umask = surroundings_.umask,
                     .memory_bytes = program_bytes_};
+  parts.caches = {.expressions = CubinFolder(config_), .packages = parts.programs.jit_caches.folder()};
   parts.room_to_save = [this] { return saver_->room(); };
   parts.whose_job = [this](const std::string& id) { return job_ids_->WhoseJob(id); };
   return parts;

@@ -137,6 +137,11 @@ std::string OnScratch(const std::string& scratch, const char* folder, const std:
   return scratch.empty() ? otherwise : (std::filesystem::path(scratch) / folder).lexically_normal().string();
 }
 
+std::string CacheAtHome(const Surroundings& surroundings) {
+  const std::string cache = surroundings.environment("XDG_CACHE_HOME").value_or("");
+  return (cache.starts_with('/') ? cache : surroundings.home + "/.cache") + "/hotplate";
+}
+
 // A stronger source's choice of one of the two replaces a weaker one's of the other.
 absl::Status CheckListen(const std::vector<Given>& given) {
   const auto is = [&](const char* flag) {
@@ -154,7 +159,7 @@ absl::Status Complete(const Surroundings& surroundings, Config& config) {
   if (config.listen.empty()) config.listen = DefaultListen(config, allocation);
   if (config.directory.empty()) config.directory = surroundings.home + "/.hotplate";
   for (std::string* path :
-       {&config.directory, &config.log_file, &config.unix_socket, &config.scratch, &config.jit_cache}) {
+       {&config.directory, &config.log_file, &config.unix_socket, &config.scratch, &config.jit_cache, &config.cache}) {
     *path = Absolute(*path, surroundings);
   }
   if (config.python.find('/') != std::string::npos) config.python = Absolute(config.python, surroundings);
@@ -163,6 +168,7 @@ absl::Status Complete(const Surroundings& surroundings, Config& config) {
   if (config.jit_cache.empty()) {
     config.jit_cache = OnScratch(scratch, "hotplate/jit", "/tmp/hotplate-" + std::to_string(geteuid()) + "/jit");
   }
+  if (config.cache.empty()) config.cache = OnScratch(scratch, "hotplate/cache", CacheAtHome(surroundings));
   if (config.path_roots.empty()) config.path_roots = {surroundings.home, surroundings.current_folder};
   for (std::string& root : config.path_roots) root = Absolute(root, surroundings);
 

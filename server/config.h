@@ -52,6 +52,7 @@ struct Config {
   std::string python;                // the interpreter of the daemon's own environment; empty: it has none, or python3
   std::vector<std::string> modules;  // that are loaded for it
   std::string jit_cache;             // where packages of programs keep what they have compiled
+  std::string cache;                 // the same of expressions
   std::uint64_t program_bytes = 0;   // memory of the processes of one program; 0: as much as jobs may use
 
   std::uint64_t array_bytes = 0;      // all arrays together; 0: three quarters of the memory that jobs may use
@@ -102,6 +103,9 @@ struct Answer {
 // INVALID_ARGUMENT names the flag, variable or file:line, and the value that is wrong.
 absl::StatusOr<std::variant<Config, Answer>> ReadConfig(const std::vector<std::string>& arguments,
                                                         const Surroundings& surroundings);
+
+// In the cache's folder, which may be for more one day.
+inline std::string CubinFolder(const Config& config) { return config.cache + "/cubins"; }
 
 // The effective configuration as a TOML file that ReadConfig accepts.
 std::string ToToml(const Config& config);

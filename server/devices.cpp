@@ -110,6 +110,7 @@ absl::StatusOr<DeviceSet> ChooseDevices(const Config& config, const Allocation& 
     const HostShare of_device = HostShareFor(config.lanes, host.bytes, share.threads);
     options.copy_threads = of_device.copy_threads;
     options.pinned_bytes = of_device.pinned_bytes;
+    options.cubins = CubinFolder(config);
     options.log = std::move(log);
     chosen = OpenCudaDevices(options, catalog);
     host.bytes -= std::min(host.bytes, chosen.devices.size() * options.pinned_bytes);  // pinned memory is not the jobs'

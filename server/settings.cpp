@@ -423,6 +423,10 @@ std::vector<Setting> MakeSettings() {
           "where CuPy, Numba, JAX and CUDA keep what they compile in programs of yours, unless their variables are set "
           "(default: $SCRATCH/hotplate/jit if shared, else /tmp/hotplate-UID/jit)",
           &Config::jit_cache, CheckPath),
+      Text("cache", "DIR",
+           "keep what is compiled for expressions in DIR/cubins (default: $SCRATCH/hotplate/cache if shared, else "
+           "$XDG_CACHE_HOME/hotplate, else ~/.cache/hotplate)",
+           &Config::cache, CheckPath),
       PathRoots(),
       Text("scratch", "DIR",
            "save leased arrays below DIR when the daemon ends, as DAEMON/NAME.npy (default: $SCRATCH/hotplate/saved if "

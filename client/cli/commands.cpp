@@ -12,8 +12,8 @@ const std::vector<Command>& Commands() {
       PartitionsCommand(), KernelsCommand(), DescribeCommand(), RunCommand(),     EvalCommand(),    SubmitCommand(),
       ExecCommand(),       PythonCommand(),  EnvCommand(),      WorkersCommand(), JobsCommand(),    ShowCommand(),
       WatchCommand(),      WaitCommand(),    CancelCommand(),   ResultCommand(),  PutCommand(),     GetCommand(),
-      ArraysCommand(),     FreeCommand(),    DevicesCommand(),  TopCommand(),     MetricsCommand(), CompletionCommand(),
-      VersionCommand(),    HelpCommand(),
+      ArraysCommand(),     FreeCommand(),    DevicesCommand(),  TopCommand(),     MetricsCommand(), CacheCommand(),
+      CompletionCommand(), VersionCommand(), HelpCommand(),
   };
   return commands;
 }

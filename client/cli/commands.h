@@ -44,6 +44,7 @@ Command FreeCommand();
 Command DevicesCommand();
 Command TopCommand();
 Command MetricsCommand();
+Command CacheCommand();
 Command CompletionCommand();
 Command HelpCommand();
 Command VersionCommand();

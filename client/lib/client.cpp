@@ -146,6 +146,25 @@ absl::StatusOr<v1::GetServerInfoResponse> Client::Info(const Cancellation* cance
   return response;
 }
 
+absl::StatusOr<v1::ListCachesResponse> Client::ListCaches(const Cancellation* cancellation) {
+  const Connection& c = *impl_->connection;
+  v1::ListCachesResponse response;
+  const absl::Status status = c.Call(c.server(), &v1::Server::Stub::PrepareAsyncListCaches, {}, response,
+                                     {.stop = Impl::TokenOf(cancellation)});
+  if (!status.ok()) return status;
+  return response;
+}
+
+absl::StatusOr<v1::ClearCachesResponse> Client::ClearCaches(const std::vector<std::string>& names) {
+  const Connection& c = *impl_->connection;
+  v1::ClearCachesRequest request;
+  request.mutable_names()->Add(names.begin(), names.end());
+  v1::ClearCachesResponse response;
+  const absl::Status status = c.Call(c.server(), &v1::Server::Stub::PrepareAsyncClearCaches, request, response, {});
+  if (!status.ok()) return status;
+  return response;
+}
+
 absl::Status Client::Drain(std::optional<nanoseconds> timeout) {
   const Connection& c = *impl_->connection;
   v1::DrainRequest request;

@@ -388,6 +388,9 @@ class Client {
   absl::Status WatchTelemetry(nanoseconds interval, const std::function<bool(const v1::TelemetrySample&)>& on_sample,
                               const Cancellation* cancellation = nullptr);
   absl::StatusOr<v1::GetServerInfoResponse> Info(const Cancellation* cancellation = nullptr);
+  // Folders of compiled code on the daemon's node. Those of these names are emptied, or all if there is none.
+  absl::StatusOr<v1::ListCachesResponse> ListCaches(const Cancellation* cancellation = nullptr);
+  absl::StatusOr<v1::ClearCachesResponse> ClearCaches(const std::vector<std::string>& names);
   absl::Status Drain(std::optional<nanoseconds> timeout = std::nullopt);
   absl::Status Shutdown(std::optional<nanoseconds> drain_timeout = std::nullopt);
   // Frees the session's arrays and cancels its attached jobs now, instead of when the session expires.

@@ -197,6 +197,8 @@ struct CudaOptions {
   // MiB of it, and so do uploads ahead of tasks, and copies to the host after them.
   int copy_threads = 0;
   std::uint64_t pinned_bytes = std::uint64_t{64} << 20;
+  // For expressions that were compiled (compiler/cubin_cache.h); empty: they are kept in memory only.
+  std::string cubins;
   // Called with a device's messages while it works (its loss), one line at a time, on any thread. May be empty.
   std::function<void(const std::string& line)> log;
 };

@@ -97,19 +97,25 @@ void JitCaches::AddTo(std::vector<std::string>& variables) const {
   }
 }
 
-std::size_t JitCaches::CutDown(const std::string& folder, const std::stop_token& stop, std::uint64_t most) {
+CacheSize JitCaches::SizeOf(const std::string& folder) {
+  CacheSize size;
+  for (const CachedFile& file : FilesIn(folder, {})) size.files += 1, size.bytes += file.bytes;
+  return size;
+}
+
+CacheSize JitCaches::CutDown(const std::string& folder, const std::stop_token& stop, std::uint64_t most) {
   std::vector<CachedFile> files = FilesIn(folder, stop);
-  if (stop.stop_requested()) return 0;
+  CacheSize gone;
+  if (stop.stop_requested()) return gone;
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.used > b.used; });
   const std::time_t oldest = std::time(nullptr) - std::time_t{kMostDays} * 24 * 3600;
   std::uint64_t bytes = 0;
-  std::size_t removed = 0;
   for (const CachedFile& file : files) {
     bytes += file.bytes;
     if (bytes <= most && file.used >= oldest) continue;
-    if (unlink(file.path.c_str()) == 0) ++removed;
+    if (unlink(file.path.c_str()) == 0) gone.files += 1, gone.bytes += file.bytes;
   }
-  return removed;
+  return gone;
 }
 
 }  // namespace hotplate::server

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "kernels/base/cache_size.h"
 
 namespace hotplate::server {
 
@@ -33,9 +34,11 @@ class JitCaches {
   void AddTo(std::vector<std::string>& variables) const;
 
   // Of the packages' caches alone: removes what was used last before kMostDays, and then what was not used for longest,
-  // until the rest is within `most` bytes. May take minutes on a file server. Returns how many files it removed.
-  static std::size_t CutDown(const std::string& folder, const std::stop_token& stop = {},
-                             std::uint64_t most = kMostBytes);
+  // until the rest is within `most` bytes. May take minutes on a file server. Returns what is gone.
+  static CacheSize CutDown(const std::string& folder, const std::stop_token& stop = {},
+                           std::uint64_t most = kMostBytes);
+  // Of the packages' caches. May take as long.
+  static CacheSize SizeOf(const std::string& folder);
 
  private:
   std::string folder_;

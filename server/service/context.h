@@ -18,6 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "hotplate/v1/server.pb.h"
+#include "server/caches.h"
 #include "server/core/engine.h"
 #include "server/core/run/telemetry.h"
 #include "server/environments/jit_caches.h"
@@ -69,6 +70,7 @@ class ServiceContext {
     wire::ReceiptFacts facts;
     v1::GetServerInfoResponse info;  // everything that does not change while the daemon runs
     ProgramSettings programs;
+    CacheFolders caches;
     // When the allocation ends, as known now. May be empty.
     std::function<std::optional<core::WallTime>()> allocation_end;
     // The bytes that arrays may take where they are saved at the end, if known. May be empty.
@@ -85,6 +87,7 @@ class ServiceContext {
   const wire::JobBounds& bounds() const { return parts_.bounds; }
   const wire::ReceiptFacts& facts() const { return parts_.facts; }
   const ProgramSettings& programs() const { return parts_.programs; }
+  const CacheFolders& caches() const { return parts_.caches; }
   const v1::GetServerInfoResponse& info() const { return parts_.info; }
   std::optional<core::WallTime> allocation_end() const {
     return parts_.allocation_end ? parts_.allocation_end() : std::nullopt;

@@ -428,8 +428,7 @@ TEST(ExpressionCheckTest, Names) {
   EXPECT_EQ(ErrorOf("x", kX, {Given("x", DType::kInt64)}), "name 0+0: x is given twice");
   EXPECT_EQ(ErrorOf("x", {Input("a-b", "float32")}),
             "name 0+0: \"a-b\" is no name for an input; letters, digits and _ are");
-  EXPECT_EQ(ErrorOf("x", {Input("not", "float32")}),
-            "name 0+0: \"not\" is no name for an input; letters, digits and _ are");
+  EXPECT_EQ(ErrorOf("x", {Input("not", "float32")}), "name 0+0: \"not\" is no name for an input: Python has the word");
   EXPECT_EQ(ErrorOf("x", kX, {Given("\x1b[2J", DType::kInt64)}),
             "name 0+0: \"\\x1b[2J\" is no name for a number; letters, digits and _ are");
 }

@@ -80,6 +80,19 @@ TEST_F(ConfigTest, ArraysAreSavedOnTheSitesScratchWhereItIsKnown) {
   EXPECT_EQ(Good({"--name", "x"}).scratch, home) << "relative to what?";
 }
 
+TEST_F(ConfigTest, TheCacheIsWhereItIsSaidToBe) {
+  EXPECT_EQ(CubinFolder(Good({})), folder_.path() + "/.cache/hotplate/cubins");
+  variables_["XDG_CACHE_HOME"] = "relative";
+  EXPECT_EQ(Good({}).cache, folder_.path() + "/.cache/hotplate");
+  variables_["XDG_CACHE_HOME"] = "/x";
+  EXPECT_EQ(Good({}).cache, "/x/hotplate");
+  variables_["SCRATCH"] = folder_.path();
+  EXPECT_EQ(Good({}).cache, folder_.path() + "/hotplate/cache");
+  variables_["HOTPLATE_CACHE"] = "/c";
+  EXPECT_EQ(Good({}).cache, "/c");
+  EXPECT_EQ(Good({"--cache", "here"}).cache, "/current/here");
+}
+
 TEST_F(ConfigTest, SavedArraysTakeHalfOfTheRoomOrAsMuchAsIsSaid) {
   EXPECT_EQ(Good({}).saved_bytes, kHalfOfTheRoom);
   EXPECT_EQ(Good({"--saved-bytes", "2GiB"}).saved_bytes, std::uint64_t{2} << 30);

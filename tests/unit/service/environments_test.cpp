@@ -232,16 +232,16 @@ TEST(JitCachesTest, OldAndSurplusFilesGoButNotTheDriversOwn) {
   const auto newest = file("hotplate-numba/a", 600, 0), older = file("hotplate-cupy/b", 600, 2),
              month_old = file("hotplate-jax/c", 1, 31 * 24 * 60), drivers = file("hotplate-cuda/d", 5000, 60 * 24 * 60),
              theirs = file("jax/thesis.tex", 5000, 60 * 24 * 60);
-  EXPECT_EQ(JitCaches::CutDown(folder.path(), {}, 10'000), 1U);
+  EXPECT_EQ(JitCaches::CutDown(folder.path(), {}, 10'000).files, 1U);
   EXPECT_FALSE(std::filesystem::exists(month_old));
-  EXPECT_EQ(JitCaches::CutDown(folder.path(), {}, 1000), 1U);
+  EXPECT_EQ(JitCaches::CutDown(folder.path(), {}, 1000).files, 1U);
   EXPECT_FALSE(std::filesystem::exists(older));
   EXPECT_TRUE(std::filesystem::exists(newest) && std::filesystem::exists(drivers));
   EXPECT_TRUE(std::filesystem::exists(theirs)) << "no cache, but somebody's file in the folder that was named";
   const TemporaryFolder other;
   std::ofstream(other.path() + "/kept") << std::string(5000, 'x');
   std::filesystem::create_directory_symlink(other.path(), folder.path() + "/hotplate-numba/link");
-  EXPECT_EQ(JitCaches::CutDown(folder.path(), {}, 1000), 0U) << "links are not followed";
+  EXPECT_EQ(JitCaches::CutDown(folder.path(), {}, 1000).files, 0U) << "links are not followed";
 }
 
 }  // namespace

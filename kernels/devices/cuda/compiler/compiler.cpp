@@ -132,12 +132,6 @@ CudaCompiler::Turn::~Turn() {
   compiler_.ended_.NotifyAll();
 }
 
-std::string CubinFolder(const std::string& hotplate_cache, const std::string& xdg_cache_home, const std::string& home) {
-  if (!hotplate_cache.empty()) return hotplate_cache + "/cubins";
-  if (xdg_cache_home.starts_with('/')) return xdg_cache_home + "/hotplate/cubins";
-  return home.empty() ? "" : home + "/.cache/hotplate/cubins";
-}
-
 std::string CompilerBeside(const std::string& folder) {
   const std::string launched = folder + "/bin/hotplate-nvrtc";
   return access(launched.c_str(), X_OK) == 0 ? launched : folder + "/hotplate-nvrtc";

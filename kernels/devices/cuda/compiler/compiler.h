@@ -72,10 +72,6 @@ class CudaCompiler {
   std::map<std::string, std::shared_ptr<absl::Status>> running_ ABSL_GUARDED_BY(mutex_);  // by their keys
 };
 
-// The folder by the environment: HOTPLATE_CACHE, else $XDG_CACHE_HOME/hotplate, else ~/.cache/hotplate, and in it
-// "cubins". Empty if none of them is set.
-std::string CubinFolder(const std::string& hotplate_cache, const std::string& xdg_cache_home, const std::string& home);
-
 // The program beside the daemon: in a bundle, where a launcher starts it with the bundle's libraries, in "bin".
 std::string CompilerBeside(const std::string& folder);
 

@@ -71,6 +71,30 @@ bool WriteAll(int file, std::string_view bytes) {
   return true;
 }
 
+struct File {
+  std::string path;
+  std::uint64_t bytes = 0;
+  std::time_t used = 0;
+};
+
+// The whole ones. What a daemon left that was killed while it wrote is removed.
+std::vector<File> FilesOf(const std::string& folder) {
+  std::vector<File> files;
+  const std::time_t now = std::time(nullptr);
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end && files.size() < kMostFiles;
+       at.increment(error)) {
+    const std::string path = at->path().string(), name = at->path().filename().string();
+    const bool unfinished = name.find(kUnfinished) != std::string::npos;
+    struct stat facts {};
+    if ((!unfinished && !name.ends_with(kSuffix)) || lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode))
+      continue;
+    if (unfinished && facts.st_mtim.tv_sec < now - kDay) unlink(path.c_str());
+    if (!unfinished) files.push_back({path, static_cast<std::uint64_t>(facts.st_size), facts.st_mtim.tv_sec});
+  }
+  return files;
+}
+
 }  // namespace
 
 bool CubinCache::UsesFolder() {
@@ -150,33 +174,25 @@ void CubinCache::Keep(const std::string& key, SharedCubin cubin) {
   if (due) CutDown();
 }
 
-void CubinCache::CutDown() {
-  if (!UsesFolder()) return;
-  struct File {
-    std::string path;
-    std::uint64_t bytes = 0;
-    std::time_t used = 0;
-  };
-  std::vector<File> files;
-  const std::time_t now = std::time(nullptr);
-  std::error_code error;
-  for (fs::directory_iterator at(folder_, error), end; !error && at != end && files.size() < kMostFiles;
-       at.increment(error)) {
-    const std::string path = at->path().string(), name = at->path().filename().string();
-    const bool unfinished = name.find(kUnfinished) != std::string::npos;
-    struct stat facts {};
-    if ((!unfinished && !name.ends_with(kSuffix)) || lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode))
-      continue;
-    // A daemon that was killed left it.
-    if (unfinished && facts.st_mtim.tv_sec < now - kDay) unlink(path.c_str());
-    if (!unfinished) files.push_back({path, static_cast<std::uint64_t>(facts.st_size), facts.st_mtim.tv_sec});
-  }
+CacheSize CubinCache::SizeOf(const std::string& folder) {
+  CacheSize size;
+  for (const File& file : FilesOf(folder)) size.files += 1, size.bytes += file.bytes;
+  return size;
+}
+
+CacheSize CubinCache::CutDown() {
+  CacheSize gone;
+  if (!UsesFolder()) return gone;
+  std::vector<File> files = FilesOf(folder_);
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used > b.used; });
+  const std::time_t oldest = std::time(nullptr) - bounds_.days * kDay;
   std::uint64_t bytes = 0;
   for (const File& file : files) {
     bytes += file.bytes;
-    if (bytes > bounds_.bytes || file.used < now - bounds_.days * kDay) unlink(file.path.c_str());
+    if (bytes <= bounds_.bytes && file.used >= oldest) continue;
+    if (unlink(file.path.c_str()) == 0) gone.files += 1, gone.bytes += file.bytes;
   }
+  return gone;
 }
 
 }  // namespace hotplate

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "kernels/base/cache_size.h"
 #include "kernels/base/mutex.h"
 
 namespace hotplate {
@@ -30,8 +31,10 @@ class CubinCache {
   SharedCubin Find(const std::string& key);
   // Best effort: without room on the disk it stays in memory. Whole files only are ever seen, by other daemons too.
   void Keep(const std::string& key, SharedCubin cubin);
-  // Removes files that were not used for too long, and then those not used for longest.
-  void CutDown();
+  // Removes files that were not used for too long, and then those not used for longest. Returns what is gone.
+  CacheSize CutDown();
+
+  static CacheSize SizeOf(const std::string& folder);
 
   // Why the folder is not used; empty if it is.
   std::string trouble();

@@ -185,9 +185,8 @@ class Loader {
                                         file.cuda_major, ".0 or later"));
       return nullptr;
     }
-    const CompilerOptions compiler{
-        .program = CompilerBeside(fs::path(file.path).parent_path().string()),
-        .folder = CubinFolder(Variable("HOTPLATE_CACHE"), Variable("XDG_CACHE_HOME"), Variable("HOME"))};
+    const CompilerOptions compiler{.program = CompilerBeside(fs::path(file.path).parent_path().string()),
+                                   .folder = options_.cubins};
     auto opened = PluginLibrary::Open(file.path, catalog_, LibrarySearch(Variable, ""), options_.log, compiler);
     if (opened.ok()) return *std::move(opened);
     set_.notes.emplace_back(opened.status().message());

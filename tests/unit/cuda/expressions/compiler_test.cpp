@@ -182,14 +182,6 @@ TEST(Sha256, IsTheStandards) {
   EXPECT_EQ(Sha256(std::string(1'000'000, 'a')), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST(CubinFolder, IsWhereTheEnvironmentSays) {
-  EXPECT_EQ(CubinFolder("/c", "/x", "/h"), "/c/cubins");
-  EXPECT_EQ(CubinFolder("", "/x", "/h"), "/x/hotplate/cubins");
-  EXPECT_EQ(CubinFolder("", "", "/h"), "/h/.cache/hotplate/cubins");
-  EXPECT_EQ(CubinFolder("", "x", "/h"), "/h/.cache/hotplate/cubins") << "a relative path is none";
-  EXPECT_EQ(CubinFolder("", "", ""), "");
-}
-
 constexpr char kLibrary[] = HOTPLATE_NVRTC_LIBRARY;  // empty: there was none when this was built
 
 class NvrtcTest : public CompilerTest {
