@@ -153,7 +153,7 @@ class Cuda(harness.Case):
             out = self.hotplate("arrays")
             for name in ("gone", "also"):
                 self.assertRegex(out, rf"(?m)^a\d+ +{name} .* LOST +- ")
-            self.assertRegex(out, r"(?m)^a\d+ +read .* READY +host ")
+            self.assertRegex(out, r"(?m)^a\d+ +read .* READY +host, for gpu0 ")
             self.assertEqual(out.count(why), 1, out)
             self.hotplate("get", "gone", "-o", "gone.npy", code=INVALID, says=["array gone: it is lost", why])
         check()
