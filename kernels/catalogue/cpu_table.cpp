@@ -1,4 +1,5 @@
 #include "kernels/catalogue/arange/arange.h"
+#include "kernels/catalogue/argsort/argsort.h"
 #include "kernels/catalogue/batched_matvec/batched_matvec.h"
 #include "kernels/catalogue/cholesky/cholesky.h"
 #include "kernels/catalogue/eigh/eigh.h"
@@ -33,6 +34,7 @@ namespace hotplate::cpu {
 std::span<const Launcher> Launchers() {
   static constexpr Launcher kLaunchers[] = {
       {"arange", arange::RunCpu},
+      {"argsort", argsort::RunCpu, argsort::PlanCpu},
       {"batched_matvec", batched_matvec::RunCpu},
       {"cholesky", cholesky::RunCpu},
       {"eigh", eigh::RunCpu, eigh::PlanCpu},

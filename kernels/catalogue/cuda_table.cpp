@@ -1,4 +1,5 @@
 #include "kernels/catalogue/arange/arange.h"
+#include "kernels/catalogue/argsort/argsort.h"
 #include "kernels/catalogue/batched_matvec/batched_matvec.h"
 #include "kernels/catalogue/cholesky/cholesky.h"
 #include "kernels/catalogue/cholesky/cholesky_cuda.h"
@@ -45,6 +46,7 @@ namespace hotplate {
 std::span<const CudaLauncher> CudaLaunchers() {
   static constexpr CudaLauncher kLaunchers[] = {
       {"arange", arange::RunCuda},
+      {"argsort", argsort::RunCuda, argsort::ScratchCuda},
       {"batched_matvec", batched_matvec::RunCuda},
       {"cholesky", cholesky::RunCuda, cholesky::ScratchCuda, &kCusolver, cholesky::LaneScratchCuda,
        cholesky::FinishCuda},

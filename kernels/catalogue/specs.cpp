@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "kernels/catalogue/arange/arange.h"
+#include "kernels/catalogue/argsort/argsort.h"
 #include "kernels/catalogue/batched_matvec/batched_matvec.h"
 #include "kernels/catalogue/cholesky/cholesky.h"
 #include "kernels/catalogue/eigh/eigh.h"
@@ -37,6 +38,7 @@ const absl::StatusOr<Catalog>& TryBuiltinCatalog() {
   // clang-format off
   static const absl::StatusOr<Catalog>& catalog = *new absl::StatusOr<Catalog>(Catalog::Of({
       arange::Spec(),
+      argsort::Spec(),
       batched_matvec::Spec(),
       cholesky::Spec(),
       eigh::Spec(),

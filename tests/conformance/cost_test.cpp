@@ -31,6 +31,7 @@ std::vector<CostRow> CostRows() {
   return {
       // 10 elements, each a product and a sum, written.
       {"arange", {{"stop", 10.0}, {"dtype", Chosen("float32")}}, {}, 2 * 10, 10 * 4},
+      {"argsort", {}, {{"x", {DType::kInt8, {2, 5}}}}, 0, 10 * (1 + 8)},
       // Four vectors of 3 by one 5 by 3 matrix, which is read once; and by a matrix for each.
       {"batched_matvec", {}, {{"a", {kFloat32, {5, 3}}}, {"x", {kFloat32, {4, 3}}}}, 4 * 30, (15 + 12 + 20) * 4},
       {"batched_matvec", {}, {{"a", {kFloat64, {4, 5, 3}}}, {"x", {kFloat64, {4, 3}}}}, 4 * 30, (60 + 12 + 20) * 8},

@@ -18,6 +18,8 @@ std::vector<LargeCall> LargeCalls() {
   constexpr std::int64_t kRows = 1 << 20;
   return {
       {"arange", {{"stop", static_cast<double>(kManyElements)}}, {}, many, 0, 0},
+      // A key above its index, twice; on a GPU keys and indices twice.
+      {"argsort", {}, OneX(kFloat32), many, 2 * kMany * 8, kMany * (2 * 4 + 2 * 4)},
       {"batched_matvec", {}, {{"a", {kFloat32, {kRows, 64, 64}}}, {"x", {kFloat32, {kRows, 64}}}}, {kRows, 64}, 0, 0},
       {"cholesky", {}, {{"a", {kFloat32, {50'000, 50'000}}}}, {50'000, 50'000}, 0, 50'000 * 4},
       // LAPACK's 2 n^2; a copy of a matrix and as much on a GPU.

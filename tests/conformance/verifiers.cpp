@@ -5,6 +5,7 @@ namespace hotplate::conformance {
 std::span<const KernelSuite> KernelSuites() {
   static constexpr KernelSuite kSuites[] = {
       {"arange", ArangeCases, VerifyArange},
+      {"argsort", ArgsortCases, VerifyArgsort},
       {"batched_matvec", BatchedMatvecCases, VerifyBatchedMatvec},
       {"cholesky", CholeskyCases, VerifyCholesky},
       {"eigh", EighCases, VerifyEigh},

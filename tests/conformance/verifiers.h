@@ -8,6 +8,9 @@ namespace hotplate::conformance {
 std::vector<Case> ArangeCases();
 Verdict VerifyArange(const Executed& executed);
 
+std::vector<Case> ArgsortCases();
+Verdict VerifyArgsort(const Executed& executed);
+
 std::vector<Case> BatchedMatvecCases();
 Verdict VerifyBatchedMatvec(const Executed& executed);
 

@@ -10,6 +10,7 @@ import pytest
 
 FLOATS = ("float32", "float64")
 NUMBERS = FLOATS + ("int32", "int64")
+REAL = NUMBERS + ("bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
 EPS = {np.dtype(name): np.finfo(name).eps for name in FLOATS}
 
 
@@ -26,6 +27,11 @@ def numbers(dtype, *shape, seed=1):
     return rng.standard_normal(shape).astype(dtype)
 
 
+def few(dtype, *shape, seed=1):
+    """Of few different values, from -4 to 3; of unsigned integers, as these wrap around."""
+    return (numbers("int64", *shape, seed=seed) // 30).astype(dtype)
+
+
 def same(got, expected, within=0.0):
     """The same dtype and shape, and values within so many units in the last place of the largest; 0: the same bits."""
     expected = np.asarray(expected)
@@ -39,7 +45,7 @@ def same(got, expected, within=0.0):
 
 def test_every_kernel_has_a_test(gpu):
     there = set(gpu.kernels)
-    assert len(there) >= 27
+    assert len(there) >= 28
     assert there - {name[len("test_"):] for name in globals() if name.startswith("test_")} == set()
 
 
@@ -47,6 +53,16 @@ def test_every_kernel_has_a_test(gpu):
 def test_arange(gpu, dtype):
     same(gpu.arange(stop=17, start=2, step=3, dtype=dtype), np.arange(2, 17, 3, dtype=dtype))
     same(gpu.arange(stop=0, dtype=dtype), np.arange(0, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_argsort(gpu, dtype):
+    x = few(dtype, 4, 5, 60)
+    same(gpu.argsort(x), np.argsort(x, kind="stable"))
+    same(gpu.argsort(x, axis=1), np.argsort(x, axis=1, kind="stable"))
+    same(gpu.argsort(x, axis="all"), np.argsort(x, axis=None, kind="stable"))
+    order = gpu.argsort(x, descending=True)
+    same(np.take_along_axis(x, order, axis=-1), np.sort(x)[..., ::-1])
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -266,9 +282,9 @@ def test_solve(gpu, dtype):
     same(one, np.linalg.solve(a[0], b[0, :, :1])[:, 0], within=200)
 
 
-@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("dtype", REAL)
 def test_sort(gpu, dtype):
-    x = numbers(dtype, 4, 50)
+    x = few(dtype, 4, 50)
     same(gpu.sort(x), np.sort(x))
     same(gpu.sort(x, descending=True), np.sort(x)[:, ::-1])
 

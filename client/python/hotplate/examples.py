@@ -9,6 +9,10 @@ EXAMPLES: Mapping[str, str] = {
 >>> gpu.arange(0.0, 1.0, 0.25)
 array([0.  , 0.25, 0.5 , 0.75])
 """,
+    "argsort": """
+>>> gpu.argsort([3.0, 1.0, 2.0])
+array([1, 2, 0])
+""",
     "batched_matvec": """
 >>> matrix, vectors = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [1.0, 1.0]])
 >>> gpu.batched_matvec(matrix, vectors)

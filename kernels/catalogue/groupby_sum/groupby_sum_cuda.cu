@@ -171,7 +171,7 @@ Outcome SortAndNumber(const Call& call, const Scratch& layout, Sorted& sorted, C
   sort::Buffers<std::uint32_t> indices{at(layout.sort.indices[0]), at(layout.sort.indices[1])};
   const Outcome made =
       Launch(context, sort::device::MakeKeys<K, Bits>, GridFor(n, 4), kBlockSize, call.Input<K>("keys").data(),
-             keys.full, indices.full, n, std::uint64_t{0}, sort::Order<K>{}, false);
+             keys.full, indices.full, sort::Rows{1, n, 1}, false, sort::Order<K>{}, false);
   if (!made.ok()) return made;
   const int bits = static_cast<int>(8 * sizeof(K));
   const Outcome in_order = sort::SortPairs(keys, indices, n, bits, scratch, layout.sort, context);
