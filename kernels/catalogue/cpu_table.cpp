@@ -18,6 +18,7 @@
 #include "kernels/catalogue/power_sum/power_sum.h"
 #include "kernels/catalogue/random/random.h"
 #include "kernels/catalogue/reduce/reduce.h"
+#include "kernels/catalogue/scan/scan.h"
 #include "kernels/catalogue/selu/selu.h"
 #include "kernels/catalogue/solve/solve.h"
 #include "kernels/catalogue/sort/sort.h"
@@ -53,6 +54,7 @@ std::span<const Launcher> Launchers() {
       {"power_sum", power_sum::RunCpu},
       {"random", random::RunCpu},
       {"reduce", reduce::RunCpu, reduce::PlanCpu},
+      {"scan", scan::RunCpu, scan::PlanCpu},
       {"selu", selu::RunCpu},
       {"solve", solve::RunCpu, solve::PlanCpu},
       {"sort", sort::RunCpu, sort::PlanCpu},

@@ -25,6 +25,7 @@
 #include "kernels/catalogue/power_sum/power_sum.h"
 #include "kernels/catalogue/random/random.h"
 #include "kernels/catalogue/reduce/reduce.h"
+#include "kernels/catalogue/scan/scan.h"
 #include "kernels/catalogue/selu/selu.h"
 #include "kernels/catalogue/solve/solve.h"
 #include "kernels/catalogue/solve/solve_cuda.h"
@@ -67,6 +68,7 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"power_sum", power_sum::RunCuda},
       {"random", random::RunCuda},
       {"reduce", reduce::RunCuda, reduce::ScratchCuda},
+      {"scan", scan::RunCuda, scan::ScratchCuda},
       {"selu", selu::RunCuda},
       {"solve", solve::RunCuda, solve::ScratchCuda, &kCusolver, solve::LaneScratchCuda, solve::FinishCuda},
       {"sort", sort::RunCuda, sort::ScratchCuda},

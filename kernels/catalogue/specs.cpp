@@ -21,6 +21,7 @@
 #include "kernels/catalogue/power_sum/power_sum.h"
 #include "kernels/catalogue/random/random.h"
 #include "kernels/catalogue/reduce/reduce.h"
+#include "kernels/catalogue/scan/scan.h"
 #include "kernels/catalogue/selu/selu.h"
 #include "kernels/catalogue/solve/solve.h"
 #include "kernels/catalogue/sort/sort.h"
@@ -56,6 +57,7 @@ const absl::StatusOr<Catalog>& TryBuiltinCatalog() {
       power_sum::Spec(),
       random::Spec(),
       reduce::Spec(),
+      scan::Spec(),
       selu::Spec(),
       solve::Spec(),
       sort::Spec(),

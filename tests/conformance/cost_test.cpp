@@ -75,6 +75,12 @@ std::vector<CostRow> CostRows() {
       {"random", {{"n", Integer(12)}, {"dtype", Chosen("float32")}}, {}, 0, 12 * 4},
       {"reduce", {}, {{"x", {kFloat32, {30}}}}, 30, 30 * 4 + 4},
       {"reduce", {{"operation", Chosen("std")}}, {{"x", {kFloat64, {30}}}}, 4 * 30, 2 * 30 * 8 + 8},
+      {"scan", {}, {{"x", {kFloat32, {30}}}}, 30, 2 * 30 * 4},
+      {"scan",
+       {{"operation", Chosen("prod")}, {"axis", Chosen("0")}, {"include_initial", true}},
+       {{"x", {kComplex64, {3, 2}}}},
+       36,
+       (6 + 8) * 8},
       // Integers become float64.
       {"selu", {}, {{"x", {kInt32, {5}}}}, 100, 5 * (4 + 8)},
       // One matrix for two systems of two right-hand sides.

@@ -64,6 +64,7 @@ std::vector<LargeCall> LargeCalls() {
       {"power_sum", {}, OneX(kFloat64), many, 0, 0},
       {"random", {{"n", Integer(kManyElements)}}, {}, many, 0, 0},
       {"reduce", {{"operation", Chosen("argmax")}}, OneX(kFloat32), {}, 0, 0},
+      {"scan", {}, OneX(kFloat32), many, 0, kMany / 256 * 8},
       {"selu", {}, OneX(kFloat32), many, 0, 0},
       {"solve",
        {},

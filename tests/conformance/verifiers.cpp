@@ -23,6 +23,7 @@ std::span<const KernelSuite> KernelSuites() {
       {"power_sum", PowerSumCases, VerifyPowerSum},
       {"random", RandomCases, VerifyRandom},
       {"reduce", ReduceCases, VerifyReduce},
+      {"scan", ScanCases, VerifyScan},
       {"selu", SeluCases, VerifySelu},
       {"solve", SolveCases, VerifySolve},
       {"sort", SortCases, VerifySort},

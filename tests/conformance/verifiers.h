@@ -62,6 +62,9 @@ Verdict VerifyRandom(const Executed& executed);
 std::vector<Case> ReduceCases();
 Verdict VerifyReduce(const Executed& executed);
 
+std::vector<Case> ScanCases();
+Verdict VerifyScan(const Executed& executed);
+
 std::vector<Case> SeluCases();
 Verdict VerifySelu(const Executed& executed);
 

@@ -45,7 +45,7 @@ def same(got, expected, within=0.0):
 
 def test_every_kernel_has_a_test(gpu):
     there = set(gpu.kernels)
-    assert len(there) >= 28
+    assert len(there) >= 29
     assert there - {name[len("test_"):] for name in globals() if name.startswith("test_")} == set()
 
 
@@ -262,6 +262,18 @@ def test_reduce(gpu, dtype):
     small = x[:1, :2, :3]
     same(gpu.reduce(small, operation="prod", keepdims=True), np.prod(small, keepdims=True), within=0 if exact else 20)
     same(gpu.reduce(x, operation="std", ddof=1, axis="-1"), np.std(x, ddof=1, axis=-1), within=20)
+
+
+@pytest.mark.parametrize("dtype", NUMBERS + ("uint32", "uint64", "complex64", "complex128"))
+def test_scan(gpu, dtype):
+    x = few(dtype, 5, 6, 7)
+    within = 0 if np.dtype(dtype).kind in "iu" else 400
+    same(gpu.scan(x, axis=1), np.cumsum(x, axis=1, dtype=dtype), within=within)
+    same(gpu.scan(x), np.cumsum(x, dtype=dtype), within=within)
+    same(gpu.scan(x, operation="prod", axis=-1), np.cumprod(x, axis=-1, dtype=dtype), within=within)
+    longer = gpu.scan(x, axis=0, include_initial=True)
+    same(longer[1:], np.cumsum(x, axis=0, dtype=dtype), within=within)
+    assert not longer[0].any()
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)

@@ -116,6 +116,8 @@ constexpr Equivalent kEquivalents[] = {
     {"eigvalsh", "eigh A --compute values"},
     {"eigvals", "eigh A --compute values, if A is symmetric"},
     {"svdvals", "svd A --compute values"},
+    {"cumsum", "scan X"},
+    {"cumprod", "scan X --operation prod"},
     {"var", "", "reduce X --operation std, its square root"},
     {"transpose", "", "matmul A B --transpose-a, which takes a transpose without making it"},
     {"relu", "", "selu X"},

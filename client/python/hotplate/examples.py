@@ -100,6 +100,10 @@ array([ 3., 14.])
 >>> gpu.reduce([[1.0, 2.0], [3.0, 4.0]], operation="sum", axis=0)
 array([4., 6.])
 """,
+    "scan": """
+>>> gpu.scan([1.0, 2.0, 3.0], include_initial=True)
+array([0., 1., 3., 6.])
+""",
     "selu": """
 >>> gpu.selu([-1.0, 0.0, 1.0]).round(4)
 array([-1.1084,  0.    ,  1.05  ])
