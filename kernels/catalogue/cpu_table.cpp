@@ -13,6 +13,7 @@
 #include "kernels/catalogue/linspace/linspace.h"
 #include "kernels/catalogue/mandelbrot/mandelbrot.h"
 #include "kernels/catalogue/matmul/matmul.h"
+#include "kernels/catalogue/nonzero/nonzero.h"
 #include "kernels/catalogue/norm/norm.h"
 #include "kernels/catalogue/pagerank/pagerank.h"
 #include "kernels/catalogue/power_sum/power_sum.h"
@@ -49,6 +50,7 @@ std::span<const Launcher> Launchers() {
       {"linspace", linspace::RunCpu},
       {"mandelbrot", mandelbrot::RunCpu},
       {"matmul", matmul::RunCpu},
+      {"nonzero", nonzero::RunCpu, nonzero::PlanCpu},
       {"norm", norm::RunCpu, norm::PlanCpu},
       {"pagerank", pagerank::RunCpu, pagerank::PlanCpu},
       {"power_sum", power_sum::RunCpu},

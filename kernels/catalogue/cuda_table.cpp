@@ -20,6 +20,7 @@
 #include "kernels/catalogue/mandelbrot/mandelbrot_cuda.h"
 #include "kernels/catalogue/matmul/matmul.h"
 #include "kernels/catalogue/matmul/matmul_cuda.h"
+#include "kernels/catalogue/nonzero/nonzero.h"
 #include "kernels/catalogue/norm/norm.h"
 #include "kernels/catalogue/pagerank/pagerank.h"
 #include "kernels/catalogue/power_sum/power_sum.h"
@@ -63,6 +64,7 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"linspace", linspace::RunCuda},
       {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
       {"matmul", matmul::RunCuda, matmul::ScratchCuda, &kCublasLt},
+      {"nonzero", nonzero::RunCuda, nonzero::ScratchCuda},
       {"norm", norm::RunCuda, norm::ScratchCuda},
       {"pagerank", pagerank::RunCuda, pagerank::ScratchCuda, nullptr, nullptr, pagerank::FinishCuda},
       {"power_sum", power_sum::RunCuda},

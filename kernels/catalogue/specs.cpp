@@ -16,6 +16,7 @@
 #include "kernels/catalogue/linspace/linspace.h"
 #include "kernels/catalogue/mandelbrot/mandelbrot.h"
 #include "kernels/catalogue/matmul/matmul.h"
+#include "kernels/catalogue/nonzero/nonzero.h"
 #include "kernels/catalogue/norm/norm.h"
 #include "kernels/catalogue/pagerank/pagerank.h"
 #include "kernels/catalogue/power_sum/power_sum.h"
@@ -52,6 +53,7 @@ const absl::StatusOr<Catalog>& TryBuiltinCatalog() {
       linspace::Spec(),
       mandelbrot::Spec(),
       matmul::Spec(),
+      nonzero::Spec(),
       norm::Spec(),
       pagerank::Spec(),
       power_sum::Spec(),

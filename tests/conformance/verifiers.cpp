@@ -18,6 +18,7 @@ std::span<const KernelSuite> KernelSuites() {
       {"linspace", LinspaceCases, VerifyLinspace},
       {"mandelbrot", MandelbrotCases, VerifyMandelbrot},
       {"matmul", MatmulCases, VerifyMatmul},
+      {"nonzero", NonzeroCases, VerifyNonzero},
       {"norm", NormCases, VerifyNorm},
       {"pagerank", PagerankCases, VerifyPagerank},
       {"power_sum", PowerSumCases, VerifyPowerSum},

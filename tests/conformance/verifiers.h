@@ -47,6 +47,9 @@ Verdict VerifyMandelbrot(const Executed& executed);
 std::vector<Case> MatmulCases();
 Verdict VerifyMatmul(const Executed& executed);
 
+std::vector<Case> NonzeroCases();
+Verdict VerifyNonzero(const Executed& executed);
+
 std::vector<Case> NormCases();
 Verdict VerifyNorm(const Executed& executed);
 

@@ -45,7 +45,7 @@ def same(got, expected, within=0.0):
 
 def test_every_kernel_has_a_test(gpu):
     there = set(gpu.kernels)
-    assert len(there) >= 29
+    assert len(there) >= 30
     assert there - {name[len("test_"):] for name in globals() if name.startswith("test_")} == set()
 
 
@@ -208,6 +208,13 @@ def test_matmul(gpu, dtype):
     same(gpu.matmul(a, b), a @ b, within=40)
     same(gpu.matmul(a, b.T, transpose_b=True), a @ b, within=40)
     same(gpu.matmul(a.swapaxes(1, 2), b, transpose_a=True), a @ b, within=40)
+
+
+@pytest.mark.parametrize("dtype", REAL + ("float16", "complex64", "complex128"))
+def test_nonzero(gpu, dtype):
+    x = few(dtype, 5, 70)
+    same(gpu.nonzero(x), np.flatnonzero(x))
+    same(gpu.nonzero(np.zeros(5, dtype)), np.zeros(0, "int64"))
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)

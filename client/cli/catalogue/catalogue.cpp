@@ -118,6 +118,7 @@ constexpr Equivalent kEquivalents[] = {
     {"svdvals", "svd A --compute values"},
     {"cumsum", "scan X"},
     {"cumprod", "scan X --operation prod"},
+    {"flatnonzero", "nonzero X"},
     {"var", "", "reduce X --operation std, its square root"},
     {"transpose", "", "matmul A B --transpose-a, which takes a transpose without making it"},
     {"relu", "", "selu X"},
