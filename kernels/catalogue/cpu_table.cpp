@@ -20,6 +20,7 @@
 #include "kernels/catalogue/random/random.h"
 #include "kernels/catalogue/reduce/reduce.h"
 #include "kernels/catalogue/scan/scan.h"
+#include "kernels/catalogue/searchsorted/searchsorted.h"
 #include "kernels/catalogue/selu/selu.h"
 #include "kernels/catalogue/solve/solve.h"
 #include "kernels/catalogue/sort/sort.h"
@@ -57,6 +58,7 @@ std::span<const Launcher> Launchers() {
       {"random", random::RunCpu},
       {"reduce", reduce::RunCpu, reduce::PlanCpu},
       {"scan", scan::RunCpu, scan::PlanCpu},
+      {"searchsorted", searchsorted::RunCpu},
       {"selu", selu::RunCpu},
       {"solve", solve::RunCpu, solve::PlanCpu},
       {"sort", sort::RunCpu, sort::PlanCpu},

@@ -23,6 +23,7 @@
 #include "kernels/catalogue/random/random.h"
 #include "kernels/catalogue/reduce/reduce.h"
 #include "kernels/catalogue/scan/scan.h"
+#include "kernels/catalogue/searchsorted/searchsorted.h"
 #include "kernels/catalogue/selu/selu.h"
 #include "kernels/catalogue/solve/solve.h"
 #include "kernels/catalogue/sort/sort.h"
@@ -60,6 +61,7 @@ const absl::StatusOr<Catalog>& TryBuiltinCatalog() {
       random::Spec(),
       reduce::Spec(),
       scan::Spec(),
+      searchsorted::Spec(),
       selu::Spec(),
       solve::Spec(),
       sort::Spec(),

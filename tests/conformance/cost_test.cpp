@@ -82,6 +82,7 @@ std::vector<CostRow> CostRows() {
        {{"x", {kComplex64, {3, 2}}}},
        36,
        (6 + 8) * 8},
+      {"searchsorted", {}, {{"v", {kInt32, {7}}}, {"x", {kInt32, {2, 3}}}}, 0, (7 + 6) * 4 + 6 * 8},
       // Integers become float64.
       {"selu", {}, {{"x", {kInt32, {5}}}}, 100, 5 * (4 + 8)},
       // One matrix for two systems of two right-hand sides.

@@ -67,6 +67,7 @@ std::vector<LargeCall> LargeCalls() {
       {"random", {{"n", Integer(kManyElements)}}, {}, many, 0, 0},
       {"reduce", {{"operation", Chosen("argmax")}}, OneX(kFloat32), {}, 0, 0},
       {"scan", {}, OneX(kFloat32), many, 0, kMany / 256 * 8},
+      {"searchsorted", {}, {{"v", {kFloat32, {1000}}}, {"x", {kFloat32, many}}}, many, 0, 0},
       {"selu", {}, OneX(kFloat32), many, 0, 0},
       {"solve",
        {},

@@ -25,6 +25,7 @@ std::span<const KernelSuite> KernelSuites() {
       {"random", RandomCases, VerifyRandom},
       {"reduce", ReduceCases, VerifyReduce},
       {"scan", ScanCases, VerifyScan},
+      {"searchsorted", SearchsortedCases, VerifySearchsorted},
       {"selu", SeluCases, VerifySelu},
       {"solve", SolveCases, VerifySolve},
       {"sort", SortCases, VerifySort},

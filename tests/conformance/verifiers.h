@@ -68,6 +68,9 @@ Verdict VerifyReduce(const Executed& executed);
 std::vector<Case> ScanCases();
 Verdict VerifyScan(const Executed& executed);
 
+std::vector<Case> SearchsortedCases();
+Verdict VerifySearchsorted(const Executed& executed);
+
 std::vector<Case> SeluCases();
 Verdict VerifySelu(const Executed& executed);
 

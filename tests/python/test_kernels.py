@@ -45,7 +45,7 @@ def same(got, expected, within=0.0):
 
 def test_every_kernel_has_a_test(gpu):
     there = set(gpu.kernels)
-    assert len(there) >= 30
+    assert len(there) >= 31
     assert there - {name[len("test_"):] for name in globals() if name.startswith("test_")} == set()
 
 
@@ -281,6 +281,13 @@ def test_scan(gpu, dtype):
     longer = gpu.scan(x, axis=0, include_initial=True)
     same(longer[1:], np.cumsum(x, axis=0, dtype=dtype), within=within)
     assert not longer[0].any()
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_searchsorted(gpu, dtype):
+    v, x = np.sort(few(dtype, 60)), few(dtype, 3, 4, seed=2)
+    for side in ("left", "right"):
+        same(gpu.searchsorted(v, x, side=side), np.searchsorted(v, x, side=side))
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)

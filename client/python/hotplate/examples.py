@@ -108,6 +108,10 @@ array([4., 6.])
 >>> gpu.scan([1.0, 2.0, 3.0], include_initial=True)
 array([0., 1., 3., 6.])
 """,
+    "searchsorted": """
+>>> gpu.searchsorted([1.0, 2.0, 2.0, 3.0], [2.0, 9.0])
+array([1, 4])
+""",
     "selu": """
 >>> gpu.selu([-1.0, 0.0, 1.0]).round(4)
 array([-1.1084,  0.    ,  1.05  ])
