@@ -22,6 +22,7 @@
 #include "kernels/catalogue/scan/scan.h"
 #include "kernels/catalogue/searchsorted/searchsorted.h"
 #include "kernels/catalogue/selu/selu.h"
+#include "kernels/catalogue/slogdet/slogdet.h"
 #include "kernels/catalogue/solve/solve.h"
 #include "kernels/catalogue/sort/sort.h"
 #include "kernels/catalogue/sort_by_key/sort_by_key.h"
@@ -60,6 +61,7 @@ std::span<const Launcher> Launchers() {
       {"scan", scan::RunCpu, scan::PlanCpu},
       {"searchsorted", searchsorted::RunCpu},
       {"selu", selu::RunCpu},
+      {"slogdet", slogdet::RunCpu, slogdet::PlanCpu},
       {"solve", solve::RunCpu, solve::PlanCpu},
       {"sort", sort::RunCpu, sort::PlanCpu},
       {"sort_by_key", sort_by_key::RunCpu, sort_by_key::PlanCpu},

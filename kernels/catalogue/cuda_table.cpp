@@ -45,7 +45,7 @@
 
 namespace hotplate {
 
-// There is no CUDA code of searchsorted: CpuOnly() in the spec says so.
+// There is no CUDA code of searchsorted and slogdet: CpuOnly() in the spec says so.
 std::span<const CudaLauncher> CudaLaunchers() {
   static constexpr CudaLauncher kLaunchers[] = {
       {"arange", arange::RunCuda},

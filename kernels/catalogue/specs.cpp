@@ -25,6 +25,7 @@
 #include "kernels/catalogue/scan/scan.h"
 #include "kernels/catalogue/searchsorted/searchsorted.h"
 #include "kernels/catalogue/selu/selu.h"
+#include "kernels/catalogue/slogdet/slogdet.h"
 #include "kernels/catalogue/solve/solve.h"
 #include "kernels/catalogue/sort/sort.h"
 #include "kernels/catalogue/sort_by_key/sort_by_key.h"
@@ -63,6 +64,7 @@ const absl::StatusOr<Catalog>& TryBuiltinCatalog() {
       scan::Spec(),
       searchsorted::Spec(),
       selu::Spec(),
+      slogdet::Spec(),
       solve::Spec(),
       sort::Spec(),
       sort_by_key::Spec(),

@@ -85,6 +85,7 @@ std::vector<CostRow> CostRows() {
       {"searchsorted", {}, {{"v", {kInt32, {7}}}, {"x", {kInt32, {2, 3}}}}, 0, (7 + 6) * 4 + 6 * 8},
       // Integers become float64.
       {"selu", {}, {{"x", {kInt32, {5}}}}, 100, 5 * (4 + 8)},
+      {"slogdet", {}, {{"a", {kFloat32, {2, 3, 3}}}}, 2 * 18, (18 + 4) * 4},
       // One matrix for two systems of two right-hand sides.
       {"solve", {}, {{"a", {kFloat64, {3, 3}}}, {"b", {kFloat64, {2, 3, 2}}}}, 18 + 2 * 36, (9 + 12 + 12) * 8},
       {"sort", {}, {{"x", {kInt64, {2, 5}}}}, 0, 2 * 10 * 8},

@@ -69,6 +69,7 @@ std::vector<LargeCall> LargeCalls() {
       {"scan", {}, OneX(kFloat32), many, 0, kMany / 256 * 8},
       {"searchsorted", {}, {{"v", {kFloat32, {1000}}}, {"x", {kFloat32, many}}}, many, 0, 0},
       {"selu", {}, OneX(kFloat32), many, 0, 0},
+      {"slogdet", {}, {{"a", {kFloat64, {50'000, 50'000}}}}, {}, std::uint64_t{50'000} * 50'000 * 8, 0},
       {"solve",
        {},
        {{"a", {kFloat64, {50'000, 50'000}}}, {"b", {kFloat64, {50'000}}}},

@@ -38,6 +38,7 @@ TEST(MatrixStacks, WithoutElementsTakeNoMemoryAndNoTime) {
       {"eigh", {{"a", {kMany, 0, 0}}}},
       {"eigh", {{"a", {0, 32'766, 32'766}}}},
       {"eigh", {{"a", {0, 32'766, 32'766}}}, "values"},
+      {"slogdet", {{"a", {0, kWide, kWide}}}},
       {"solve", {{"a", {kMany, 0, 0}}, {"b", {kMany, 0, 3}}}},
       {"solve", {{"a", {0, kWide, kWide}}, {"b", {0, kWide, 2}}}},
       {"svd", {{"a", {kMany, 0, 3}}}, "thin"},

@@ -27,6 +27,7 @@ std::span<const KernelSuite> KernelSuites() {
       {"scan", ScanCases, VerifyScan},
       {"searchsorted", SearchsortedCases, VerifySearchsorted},
       {"selu", SeluCases, VerifySelu},
+      {"slogdet", SlogdetCases, VerifySlogdet},
       {"solve", SolveCases, VerifySolve},
       {"sort", SortCases, VerifySort},
       {"sort_by_key", SortByKeyCases, VerifySortByKey},

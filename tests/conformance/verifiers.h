@@ -74,6 +74,9 @@ Verdict VerifySearchsorted(const Executed& executed);
 std::vector<Case> SeluCases();
 Verdict VerifySelu(const Executed& executed);
 
+std::vector<Case> SlogdetCases();
+Verdict VerifySlogdet(const Executed& executed);
+
 std::vector<Case> SolveCases();
 Verdict VerifySolve(const Executed& executed);
 

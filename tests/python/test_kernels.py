@@ -45,7 +45,7 @@ def same(got, expected, within=0.0):
 
 def test_every_kernel_has_a_test(gpu):
     there = set(gpu.kernels)
-    assert len(there) >= 31
+    assert len(there) >= 32
     assert there - {name[len("test_"):] for name in globals() if name.startswith("test_")} == set()
 
 
@@ -296,6 +296,14 @@ def test_selu(gpu, dtype):
     wide = x.astype(np.float64)
     expected = 1.1 * np.where(wide > 0, wide, 1.5 * np.expm1(wide))
     same(gpu.selu(x, alpha=1.5, lambda_=1.1), expected.astype(floating(dtype)), within=12)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_slogdet(gpu, dtype):
+    a = numbers(dtype, 3, 9, 9)
+    got, (sign, logabsdet) = gpu.slogdet(a), np.linalg.slogdet(a)
+    same(got.sign, sign)
+    same(got.logabsdet, logabsdet, within=4000)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

@@ -119,6 +119,7 @@ constexpr Equivalent kEquivalents[] = {
     {"cumsum", "scan X"},
     {"cumprod", "scan X --operation prod"},
     {"flatnonzero", "nonzero X"},
+    {"det", "", "slogdet A, its sign and the logarithm of its magnitude"},
     {"var", "", "reduce X --operation std, its square root"},
     {"transpose", "", "matmul A B --transpose-a, which takes a transpose without making it"},
     {"relu", "", "selu X"},
@@ -133,7 +134,6 @@ constexpr Equivalent kEquivalents[] = {
     {"sub", ""},
     {"subtract", ""},
     {"eye", ""},
-    {"det", ""},
 };
 
 std::string DefaultText(const v1::ParamSpec& param) {

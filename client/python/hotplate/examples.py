@@ -116,6 +116,11 @@ array([1, 4])
 >>> gpu.selu([-1.0, 0.0, 1.0]).round(4)
 array([-1.1084,  0.    ,  1.05  ])
 """,
+    "slogdet": """
+>>> result = gpu.slogdet([[0.0, 2.0], [1.0, 0.0]])
+>>> float(result.sign), round(float(result.logabsdet), 4)
+(-1.0, 0.6931)
+""",
     "solve": """
 >>> gpu.solve([[2.0, 0.0], [0.0, 4.0]], [1.0, 1.0])
 array([0.5 , 0.25])
