@@ -17,6 +17,7 @@
 #include "kernels/catalogue/norm/norm.h"
 #include "kernels/catalogue/pagerank/pagerank.h"
 #include "kernels/catalogue/power_sum/power_sum.h"
+#include "kernels/catalogue/qr/qr.h"
 #include "kernels/catalogue/random/random.h"
 #include "kernels/catalogue/reduce/reduce.h"
 #include "kernels/catalogue/scan/scan.h"
@@ -56,6 +57,7 @@ std::span<const Launcher> Launchers() {
       {"norm", norm::RunCpu, norm::PlanCpu},
       {"pagerank", pagerank::RunCpu, pagerank::PlanCpu},
       {"power_sum", power_sum::RunCpu},
+      {"qr", qr::RunCpu, qr::PlanCpu},
       {"random", random::RunCpu},
       {"reduce", reduce::RunCpu, reduce::PlanCpu},
       {"scan", scan::RunCpu, scan::PlanCpu},

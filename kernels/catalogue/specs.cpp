@@ -20,6 +20,7 @@
 #include "kernels/catalogue/norm/norm.h"
 #include "kernels/catalogue/pagerank/pagerank.h"
 #include "kernels/catalogue/power_sum/power_sum.h"
+#include "kernels/catalogue/qr/qr.h"
 #include "kernels/catalogue/random/random.h"
 #include "kernels/catalogue/reduce/reduce.h"
 #include "kernels/catalogue/scan/scan.h"
@@ -59,6 +60,7 @@ const absl::StatusOr<Catalog>& TryBuiltinCatalog() {
       norm::Spec(),
       pagerank::Spec(),
       power_sum::Spec(),
+      qr::Spec(),
       random::Spec(),
       reduce::Spec(),
       scan::Spec(),

@@ -72,6 +72,9 @@ std::vector<CostRow> CostRows() {
       // A cycle of three nodes.
       {"pagerank", {}, {{"indices", {kInt32, {3}}}, {"indptr", {kInt32, {4}}}}, 0, (3 + 4) * 4 + 3 * 8 + 8},
       {"power_sum", {}, {{"x", {kInt32, {6}}}}, 24, 2 * 24},
+      // m 5, n 3, k 3: the factors 2 * 45 - 8 * 9 + 18, three columns of q 2 * 45 - 18, two more 4 * 15 * 2.
+      {"qr", {}, {{"a", {kFloat64, {2, 5, 3}}}}, 2 * (36 + 72), 2 * (15 + 15 + 9) * 8},
+      {"qr", {{"mode", Chosen("complete")}}, {{"a", {kFloat32, {5, 3}}}}, 36 + 72 + 120, (15 + 25 + 15) * 4},
       {"random", {{"n", Integer(12)}, {"distribution", Chosen("normal")}}, {}, 360, 12 * 8},
       {"random", {{"n", Integer(12)}, {"dtype", Chosen("float32")}}, {}, 0, 12 * 4},
       {"reduce", {}, {{"x", {kFloat32, {30}}}}, 30, 30 * 4 + 4},

@@ -64,6 +64,8 @@ std::vector<LargeCall> LargeCalls() {
        kMany * (8 + 8 + 8),
        kMany * (8 + 8)},
       {"power_sum", {}, OneX(kFloat64), many, 0, 0},
+      // A copy of a; on a GPU it is refused.
+      {"qr", {}, {{"a", {kFloat32, {1'000'000, 3000}}}}, {1'000'000, 3000}, std::uint64_t{1'000'000} * 3000 * 4, 0},
       {"random", {{"n", Integer(kManyElements)}}, {}, many, 0, 0},
       {"reduce", {{"operation", Chosen("argmax")}}, OneX(kFloat32), {}, 0, 0},
       {"scan", {}, OneX(kFloat32), many, 0, kMany / 256 * 8},

@@ -38,6 +38,8 @@ TEST(MatrixStacks, WithoutElementsTakeNoMemoryAndNoTime) {
       {"eigh", {{"a", {kMany, 0, 0}}}},
       {"eigh", {{"a", {0, 32'766, 32'766}}}},
       {"eigh", {{"a", {0, 32'766, 32'766}}}, "values"},
+      {"qr", {{"a", {kMany, 0, 0}}}},
+      {"qr", {{"a", {0, 20'000, 20'000}}}},
       {"slogdet", {{"a", {0, kWide, kWide}}}},
       {"solve", {{"a", {kMany, 0, 0}}, {"b", {kMany, 0, 3}}}},
       {"solve", {{"a", {0, kWide, kWide}}, {"b", {0, kWide, 2}}}},

@@ -22,6 +22,7 @@ std::span<const KernelSuite> KernelSuites() {
       {"norm", NormCases, VerifyNorm},
       {"pagerank", PagerankCases, VerifyPagerank},
       {"power_sum", PowerSumCases, VerifyPowerSum},
+      {"qr", QrCases, VerifyQr},
       {"random", RandomCases, VerifyRandom},
       {"reduce", ReduceCases, VerifyReduce},
       {"scan", ScanCases, VerifyScan},

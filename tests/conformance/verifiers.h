@@ -59,6 +59,9 @@ Verdict VerifyPagerank(const Executed& executed);
 std::vector<Case> PowerSumCases();
 Verdict VerifyPowerSum(const Executed& executed);
 
+std::vector<Case> QrCases();
+Verdict VerifyQr(const Executed& executed);
+
 std::vector<Case> RandomCases();
 Verdict VerifyRandom(const Executed& executed);
 

@@ -45,7 +45,7 @@ def same(got, expected, within=0.0):
 
 def test_every_kernel_has_a_test(gpu):
     there = set(gpu.kernels)
-    assert len(there) >= 32
+    assert len(there) >= 33
     assert there - {name[len("test_"):] for name in globals() if name.startswith("test_")} == set()
 
 
@@ -244,6 +244,17 @@ def test_pagerank(gpu, index):
 def test_power_sum(gpu, dtype):
     x = numbers(dtype, 4, 9)
     same(gpu.power_sum(x), x + x**2 + x**3, within=0 if dtype.startswith("int") else 8)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_qr(gpu, dtype):
+    a = numbers(dtype, 2, 9, 5)
+    for mode in ("reduced", "complete"):
+        q, r = gpu.qr(a, mode=mode)
+        expected = np.linalg.qr(a[0], mode=mode)
+        assert (q.shape[1:], r.shape[1:]) == (expected[0].shape, expected[1].shape)
+        same(q @ r, a, within=200)
+        same(np.tril(r, -1), np.zeros_like(r))
 
 
 def test_random(gpu):

@@ -150,7 +150,7 @@ def test_integers_become_complex_where_there_is_nothing_else(gpu):
 
 # Of the kernels with inputs that may not be integers: those that take integers as float64, as NumPy's own function of
 # that kind does. Of the others NumPy's results would be integers: there the caller is to say so.
-FLOATS_OF_INTEGERS = {"cholesky", "eigh", "fft", "kmeans", "slogdet", "solve", "svd"}
+FLOATS_OF_INTEGERS = {"cholesky", "eigh", "fft", "kmeans", "qr", "slogdet", "solve", "svd"}
 
 
 def test_what_becomes_of_integers_is_decided_for_each_kernel(gpu):

@@ -95,6 +95,11 @@ array([0.198, 0.282, 0.521])
 >>> gpu.power_sum([1.0, 2.0])
 array([ 3., 14.])
 """,
+    "qr": """
+>>> gpu.qr([[3.0, 1.0], [4.0, 2.0]]).r.round(4)
+array([[-5. , -2.2],
+       [ 0. ,  0.4]])
+""",
     "random": """
 >>> x = gpu.random((2, 3), seed=7)
 >>> x.shape, bool((x >= 0).all() and (x < 1).all())
