@@ -1,4 +1,5 @@
 #include "kernels/catalogue/arange/arange.h"
+#include "kernels/catalogue/argsort/argsort.h"
 #include "kernels/catalogue/batched_matvec/batched_matvec.h"
 #include "kernels/catalogue/cholesky/cholesky.h"
 #include "kernels/catalogue/eigh/eigh.h"
@@ -12,12 +13,17 @@
 #include "kernels/catalogue/linspace/linspace.h"
 #include "kernels/catalogue/mandelbrot/mandelbrot.h"
 #include "kernels/catalogue/matmul/matmul.h"
+#include "kernels/catalogue/nonzero/nonzero.h"
 #include "kernels/catalogue/norm/norm.h"
 #include "kernels/catalogue/pagerank/pagerank.h"
 #include "kernels/catalogue/power_sum/power_sum.h"
+#include "kernels/catalogue/qr/qr.h"
 #include "kernels/catalogue/random/random.h"
 #include "kernels/catalogue/reduce/reduce.h"
+#include "kernels/catalogue/scan/scan.h"
+#include "kernels/catalogue/searchsorted/searchsorted.h"
 #include "kernels/catalogue/selu/selu.h"
+#include "kernels/catalogue/slogdet/slogdet.h"
 #include "kernels/catalogue/solve/solve.h"
 #include "kernels/catalogue/sort/sort.h"
 #include "kernels/catalogue/sort_by_key/sort_by_key.h"
@@ -33,6 +39,7 @@ namespace hotplate::cpu {
 std::span<const Launcher> Launchers() {
   static constexpr Launcher kLaunchers[] = {
       {"arange", arange::RunCpu},
+      {"argsort", argsort::RunCpu, argsort::PlanCpu},
       {"batched_matvec", batched_matvec::RunCpu},
       {"cholesky", cholesky::RunCpu},
       {"eigh", eigh::RunCpu, eigh::PlanCpu},
@@ -46,12 +53,17 @@ std::span<const Launcher> Launchers() {
       {"linspace", linspace::RunCpu},
       {"mandelbrot", mandelbrot::RunCpu},
       {"matmul", matmul::RunCpu},
+      {"nonzero", nonzero::RunCpu, nonzero::PlanCpu},
       {"norm", norm::RunCpu, norm::PlanCpu},
       {"pagerank", pagerank::RunCpu, pagerank::PlanCpu},
       {"power_sum", power_sum::RunCpu},
+      {"qr", qr::RunCpu, qr::PlanCpu},
       {"random", random::RunCpu},
       {"reduce", reduce::RunCpu, reduce::PlanCpu},
+      {"scan", scan::RunCpu, scan::PlanCpu},
+      {"searchsorted", searchsorted::RunCpu},
       {"selu", selu::RunCpu},
+      {"slogdet", slogdet::RunCpu, slogdet::PlanCpu},
       {"solve", solve::RunCpu, solve::PlanCpu},
       {"sort", sort::RunCpu, sort::PlanCpu},
       {"sort_by_key", sort_by_key::RunCpu, sort_by_key::PlanCpu},

@@ -1,4 +1,5 @@
 #include "kernels/catalogue/arange/arange.h"
+#include "kernels/catalogue/argsort/argsort.h"
 #include "kernels/catalogue/batched_matvec/batched_matvec.h"
 #include "kernels/catalogue/cholesky/cholesky.h"
 #include "kernels/catalogue/cholesky/cholesky_cuda.h"
@@ -19,11 +20,13 @@
 #include "kernels/catalogue/mandelbrot/mandelbrot_cuda.h"
 #include "kernels/catalogue/matmul/matmul.h"
 #include "kernels/catalogue/matmul/matmul_cuda.h"
+#include "kernels/catalogue/nonzero/nonzero.h"
 #include "kernels/catalogue/norm/norm.h"
 #include "kernels/catalogue/pagerank/pagerank.h"
 #include "kernels/catalogue/power_sum/power_sum.h"
 #include "kernels/catalogue/random/random.h"
 #include "kernels/catalogue/reduce/reduce.h"
+#include "kernels/catalogue/scan/scan.h"
 #include "kernels/catalogue/selu/selu.h"
 #include "kernels/catalogue/solve/solve.h"
 #include "kernels/catalogue/solve/solve_cuda.h"
@@ -42,9 +45,11 @@
 
 namespace hotplate {
 
+// There is no CUDA code of qr, searchsorted and slogdet: their specs say CpuOnly().
 std::span<const CudaLauncher> CudaLaunchers() {
   static constexpr CudaLauncher kLaunchers[] = {
       {"arange", arange::RunCuda},
+      {"argsort", argsort::RunCuda, argsort::ScratchCuda},
       {"batched_matvec", batched_matvec::RunCuda},
       {"cholesky", cholesky::RunCuda, cholesky::ScratchCuda, &kCusolver, cholesky::LaneScratchCuda,
        cholesky::FinishCuda},
@@ -60,11 +65,13 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"linspace", linspace::RunCuda},
       {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
       {"matmul", matmul::RunCuda, matmul::ScratchCuda, &kCublasLt},
+      {"nonzero", nonzero::RunCuda, nonzero::ScratchCuda},
       {"norm", norm::RunCuda, norm::ScratchCuda},
       {"pagerank", pagerank::RunCuda, pagerank::ScratchCuda, nullptr, nullptr, pagerank::FinishCuda},
       {"power_sum", power_sum::RunCuda},
       {"random", random::RunCuda},
       {"reduce", reduce::RunCuda, reduce::ScratchCuda},
+      {"scan", scan::RunCuda, scan::ScratchCuda},
       {"selu", selu::RunCuda},
       {"solve", solve::RunCuda, solve::ScratchCuda, &kCusolver, solve::LaneScratchCuda, solve::FinishCuda},
       {"sort", sort::RunCuda, sort::ScratchCuda},

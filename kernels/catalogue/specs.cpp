@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "kernels/catalogue/arange/arange.h"
+#include "kernels/catalogue/argsort/argsort.h"
 #include "kernels/catalogue/batched_matvec/batched_matvec.h"
 #include "kernels/catalogue/cholesky/cholesky.h"
 #include "kernels/catalogue/eigh/eigh.h"
@@ -15,12 +16,17 @@
 #include "kernels/catalogue/linspace/linspace.h"
 #include "kernels/catalogue/mandelbrot/mandelbrot.h"
 #include "kernels/catalogue/matmul/matmul.h"
+#include "kernels/catalogue/nonzero/nonzero.h"
 #include "kernels/catalogue/norm/norm.h"
 #include "kernels/catalogue/pagerank/pagerank.h"
 #include "kernels/catalogue/power_sum/power_sum.h"
+#include "kernels/catalogue/qr/qr.h"
 #include "kernels/catalogue/random/random.h"
 #include "kernels/catalogue/reduce/reduce.h"
+#include "kernels/catalogue/scan/scan.h"
+#include "kernels/catalogue/searchsorted/searchsorted.h"
 #include "kernels/catalogue/selu/selu.h"
+#include "kernels/catalogue/slogdet/slogdet.h"
 #include "kernels/catalogue/solve/solve.h"
 #include "kernels/catalogue/sort/sort.h"
 #include "kernels/catalogue/sort_by_key/sort_by_key.h"
@@ -37,6 +43,7 @@ const absl::StatusOr<Catalog>& TryBuiltinCatalog() {
   // clang-format off
   static const absl::StatusOr<Catalog>& catalog = *new absl::StatusOr<Catalog>(Catalog::Of({
       arange::Spec(),
+      argsort::Spec(),
       batched_matvec::Spec(),
       cholesky::Spec(),
       eigh::Spec(),
@@ -49,12 +56,17 @@ const absl::StatusOr<Catalog>& TryBuiltinCatalog() {
       linspace::Spec(),
       mandelbrot::Spec(),
       matmul::Spec(),
+      nonzero::Spec(),
       norm::Spec(),
       pagerank::Spec(),
       power_sum::Spec(),
+      qr::Spec(),
       random::Spec(),
       reduce::Spec(),
+      scan::Spec(),
+      searchsorted::Spec(),
       selu::Spec(),
+      slogdet::Spec(),
       solve::Spec(),
       sort::Spec(),
       sort_by_key::Spec(),

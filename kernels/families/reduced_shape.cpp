@@ -6,12 +6,9 @@
 
 namespace hotplate {
 
-ParamSpec AxisParam(const std::string& docs) {
-  ParamSpec param{.name = "axis",
-                  .type = ParamType::kChoice,
-                  .default_value = std::string("all"),
-                  .choices = {"all"},
-                  .docs = docs};
+ParamSpec AxisParam(const std::string& docs, const std::string& otherwise) {
+  ParamSpec param{
+      .name = "axis", .type = ParamType::kChoice, .default_value = otherwise, .choices = {"all"}, .docs = docs};
   constexpr int kMost = static_cast<int>(kMaxRank);
   for (int i = 0; i < kMost; ++i) param.choices.push_back(std::to_string(i));
   for (int i = -1; i >= -kMost; --i) param.choices.push_back(std::to_string(i));

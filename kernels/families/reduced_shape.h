@@ -10,7 +10,7 @@
 namespace hotplate {
 
 // "all", or an axis from either end, as NumPy counts them.
-ParamSpec AxisParam(const std::string& docs);
+ParamSpec AxisParam(const std::string& docs, const std::string& otherwise = "all");
 ParamSpec KeepdimsParam();
 
 // INVALID_ARGUMENT: the array has no such axis.

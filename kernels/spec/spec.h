@@ -116,6 +116,7 @@ class KernelSpec {
   const std::string& example() const { return example_; }
   bool takes_precision() const { return takes_precision_; }
   Determinism determinism() const { return determinism_; }
+  bool cpu_only() const { return cpu_only_; }
 
   // 16 hexadecimal digits over everything on which two sides must agree: name, version, parameters, inputs, outputs; of
   // a spec that was made for one call (KernelSpecBuilder::ForOneCall) name and version.
@@ -152,6 +153,7 @@ class KernelSpec {
   int cancel_bound_ms_ = 0;
   bool takes_precision_ = false;
   bool for_one_call_ = false;
+  bool cpu_only_ = false;
   Determinism determinism_ = Determinism::kAlways;
   std::function<Cost(const BoundCall&)> cost_;
   std::function<double(const BoundCall&)> work_bound_;
@@ -180,6 +182,8 @@ class KernelSpecBuilder {
   KernelSpecBuilder& TakesPrecision();
   // Without this: kAlways.
   KernelSpecBuilder& SameBits(Determinism determinism);
+  // There is no CUDA code of it: a GPU refuses it, and says so.
+  KernelSpecBuilder& CpuOnly();
   // Replaces the symbolic shape rules where parameters change them (a transpose): checks call.inputs, fills
   // call.outputs; also their dtypes where a choice that determines one names none ("auto"). The symbolic shapes then
   // only document.

@@ -120,6 +120,11 @@ KernelSpecBuilder& KernelSpecBuilder::Example(std::string command_line) {
   return *this;
 }
 
+KernelSpecBuilder& KernelSpecBuilder::CpuOnly() {
+  spec_.cpu_only_ = true;
+  return *this;
+}
+
 KernelSpecBuilder& KernelSpecBuilder::TakesPrecision() {
   spec_.takes_precision_ = true;
   return *this;

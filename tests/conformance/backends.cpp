@@ -49,6 +49,12 @@ Backend& BackendNamed(const std::string& name) {
   return opened.emplace(name, name == "cpu" ? OpenCpu() : OpenCuda()).first->second;
 }
 
+std::vector<std::string> BackendsOf(const std::string& kernel) {
+  std::vector<std::string> names = BackendNames();
+  if ((*BuiltinCatalog().Find(kernel))->cpu_only()) names = {"cpu"};
+  return names;
+}
+
 bool MayBeMissing(const std::string& backend) {
   const char* required = std::getenv("HOTPLATE_REQUIRE_CUDA");
   return backend != "cpu" && (required == nullptr || std::string(required) != "1");

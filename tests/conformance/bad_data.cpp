@@ -130,7 +130,7 @@ std::vector<BadData> BadDataCases() {
     all.push_back(BadPoints(dtype, "points", 0, kNan));
     all.push_back(BadPoints(dtype, "points", 8999, -kInf));
     all.push_back(BadPoints(dtype, "initial", 20, kInf));
-    for (const char* kernel : {"cholesky", "eigh", "svd"}) {
+    for (const char* kernel : {"cholesky", "eigh", "qr", "svd"}) {
       all.push_back({kernel, Spoilt("nan", dtype, {6, 6}, 13, kNan), HOTPLATE_INVALID, "a holds a NaN or an infinity"});
       all.push_back({kernel, Spoilt("infinity", dtype, {300, 300}, 299 * 300, -kInf), HOTPLATE_INVALID,
                      "a holds a NaN or an infinity"});

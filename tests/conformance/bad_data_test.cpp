@@ -22,7 +22,7 @@ std::vector<Spoilt> SpoiltOnBackends() {
   for (const BadData& bad : BadDataCases()) kernels.insert(bad.kernel);
   std::vector<Spoilt> all;
   for (const std::string& kernel : kernels) {
-    for (const std::string& backend : BackendNames()) all.emplace_back(kernel, backend);
+    for (const std::string& backend : BackendsOf(kernel)) all.emplace_back(kernel, backend);
   }
   return all;
 }

@@ -55,7 +55,7 @@ std::vector<Chunked> ChunkedKernels() {
   std::vector<Chunked> all;
   for (const SharedSpec& spec : BuiltinCatalog().specs()) {
     if (spec->cancel_class() != CancelClass::kChunked) continue;
-    for (const std::string& backend : BackendNames()) all.emplace_back(spec->name(), backend);
+    for (const std::string& backend : BackendsOf(spec->name())) all.emplace_back(spec->name(), backend);
   }
   return all;
 }

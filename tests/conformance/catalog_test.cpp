@@ -54,7 +54,7 @@ std::string SourceText(const std::string& path) {
 }
 
 // The plug-in may not be built here, so its table is read as text.
-TEST(Catalog, EveryKernelHasACudaLauncher) {
+TEST(Catalog, EveryKernelHasACudaLauncherUnlessItsSpecSaysNone) {
   const std::string source = SourceText("kernels/catalogue/cuda_table.cpp");
   const std::regex row(R"re(\{\s*"([a-z0-9_]+)")re");
   std::set<std::string> names;
@@ -62,6 +62,11 @@ TEST(Catalog, EveryKernelHasACudaLauncher) {
     names.insert((*match)[1]);
   }
   EXPECT_EQ(names.erase("expression"), 1u) << "what runs a user's text";
+  for (const SharedSpec& spec : BuiltinCatalog().specs()) {
+    if (!spec->cpu_only()) continue;
+    EXPECT_TRUE(names.insert(spec->name()).second) << spec->name() << " has a launcher";
+    EXPECT_THAT(spec->docs(), testing::HasSubstr("Runs on the CPU only")) << spec->name();
+  }
   EXPECT_THAT(names, ContainerEq(InCatalog()));
 }
 

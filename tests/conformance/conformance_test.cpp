@@ -31,7 +31,7 @@ void PrintTo(const Instance& instance, std::ostream* out) { *out << instance.Nam
 std::vector<Instance> Instances() {
   std::vector<Instance> instances;
   for (const KernelSuite& suite : KernelSuites()) {
-    for (const std::string& backend : BackendNames()) {
+    for (const std::string& backend : BackendsOf(suite.kernel)) {
       for (const Case& test_case : suite.cases()) instances.push_back({&suite, test_case, backend});
     }
   }
@@ -93,7 +93,7 @@ struct KernelOnBackend {
 std::vector<KernelOnBackend> KernelsOnBackends() {
   std::vector<KernelOnBackend> all;
   for (const KernelSuite& suite : KernelSuites()) {
-    for (const std::string& backend : BackendNames()) all.push_back({&suite, backend});
+    for (const std::string& backend : BackendsOf(suite.kernel)) all.push_back({&suite, backend});
   }
   return all;
 }

@@ -31,6 +31,7 @@ std::vector<CostRow> CostRows() {
   return {
       // 10 elements, each a product and a sum, written.
       {"arange", {{"stop", 10.0}, {"dtype", Chosen("float32")}}, {}, 2 * 10, 10 * 4},
+      {"argsort", {}, {{"x", {DType::kInt8, {2, 5}}}}, 0, 10 * (1 + 8)},
       // Four vectors of 3 by one 5 by 3 matrix, which is read once; and by a matrix for each.
       {"batched_matvec", {}, {{"a", {kFloat32, {5, 3}}}, {"x", {kFloat32, {4, 3}}}}, 4 * 30, (15 + 12 + 20) * 4},
       {"batched_matvec", {}, {{"a", {kFloat64, {4, 5, 3}}}, {"x", {kFloat64, {4, 3}}}}, 4 * 30, (60 + 12 + 20) * 8},
@@ -65,18 +66,30 @@ std::vector<CostRow> CostRows() {
        6 * 2 * 2 * 3 * 4,
        (2 * 6 + 3 * 12 + 6 * 8) * 4},
       {"matmul", {}, {{"a", {kComplex64, {2, 3}}}, {"b", {kComplex64, {3, 4}}}}, 8 * 2 * 3 * 4, (6 + 12 + 8) * 8},
+      {"nonzero", {}, {{"x", {kFloat32, {4, 5}}}}, 0, 20 * 4},
       {"norm", {}, {{"x", {kFloat64, {10}}}}, 20, 80 + 8},
       {"norm", {{"ord", Chosen("p")}}, {{"x", {kFloat64, {10}}}}, 500, 2 * 80 + 8},
       {"norm", {{"ord", Chosen("p")}, {"p", 0.05}}, {{"x", {kFloat64, {10}}}}, 500, 80 + 8},
       // A cycle of three nodes.
       {"pagerank", {}, {{"indices", {kInt32, {3}}}, {"indptr", {kInt32, {4}}}}, 0, (3 + 4) * 4 + 3 * 8 + 8},
       {"power_sum", {}, {{"x", {kInt32, {6}}}}, 24, 2 * 24},
+      // m 5, n 3, k 3: the factors 2 * 45 - 8 * 9 + 18, three columns of q 2 * 45 - 18, two more 4 * 15 * 2.
+      {"qr", {}, {{"a", {kFloat64, {2, 5, 3}}}}, 2 * (36 + 72), 2 * (15 + 15 + 9) * 8},
+      {"qr", {{"mode", Chosen("complete")}}, {{"a", {kFloat32, {5, 3}}}}, 36 + 72 + 120, (15 + 25 + 15) * 4},
       {"random", {{"n", Integer(12)}, {"distribution", Chosen("normal")}}, {}, 360, 12 * 8},
       {"random", {{"n", Integer(12)}, {"dtype", Chosen("float32")}}, {}, 0, 12 * 4},
       {"reduce", {}, {{"x", {kFloat32, {30}}}}, 30, 30 * 4 + 4},
       {"reduce", {{"operation", Chosen("std")}}, {{"x", {kFloat64, {30}}}}, 4 * 30, 2 * 30 * 8 + 8},
+      {"scan", {}, {{"x", {kFloat32, {30}}}}, 30, 2 * 30 * 4},
+      {"scan",
+       {{"operation", Chosen("prod")}, {"axis", Chosen("0")}, {"include_initial", true}},
+       {{"x", {kComplex64, {3, 2}}}},
+       36,
+       (6 + 8) * 8},
+      {"searchsorted", {}, {{"v", {kInt32, {7}}}, {"x", {kInt32, {2, 3}}}}, 0, (7 + 6) * 4 + 6 * 8},
       // Integers become float64.
       {"selu", {}, {{"x", {kInt32, {5}}}}, 100, 5 * (4 + 8)},
+      {"slogdet", {}, {{"a", {kFloat32, {2, 3, 3}}}}, 2 * 18, (18 + 4) * 4},
       // One matrix for two systems of two right-hand sides.
       {"solve", {}, {{"a", {kFloat64, {3, 3}}}, {"b", {kFloat64, {2, 3, 2}}}}, 18 + 2 * 36, (9 + 12 + 12) * 8},
       {"sort", {}, {{"x", {kInt64, {2, 5}}}}, 0, 2 * 10 * 8},

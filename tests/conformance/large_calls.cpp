@@ -18,6 +18,8 @@ std::vector<LargeCall> LargeCalls() {
   constexpr std::int64_t kRows = 1 << 20;
   return {
       {"arange", {{"stop", static_cast<double>(kManyElements)}}, {}, many, 0, 0},
+      // A key above its index, twice; on a GPU keys and indices twice.
+      {"argsort", {}, OneX(kFloat32), many, 2 * kMany * 8, kMany * (2 * 4 + 2 * 4)},
       {"batched_matvec", {}, {{"a", {kFloat32, {kRows, 64, 64}}}, {"x", {kFloat32, {kRows, 64}}}}, {kRows, 64}, 0, 0},
       {"cholesky", {}, {{"a", {kFloat32, {50'000, 50'000}}}}, {50'000, 50'000}, 0, 50'000 * 4},
       // LAPACK's 2 n^2; a copy of a matrix and as much on a GPU.
@@ -46,6 +48,8 @@ std::vector<LargeCall> LargeCalls() {
       {"linspace", {{"stop", 1.0}, {"num", Integer(kManyElements)}}, {}, many, 0, 0},
       {"mandelbrot", {{"resolution", Integer(65'536)}}, {}, {65'536, 65'536}, 0, 0},
       {"matmul", {}, {{"a", {kFloat32, {kLongSide, 8}}}, {"b", {kFloat32, {8, kLongSide}}}}, square, 0, 0},
+      // Counts of some thousand elements.
+      {"nonzero", {}, OneX(kFloat32), many, 0, 0},
       // Each row's sum.
       {"norm",
        {{"ord", Chosen("inf")}, {"axis", Chosen("matrices")}},
@@ -60,9 +64,14 @@ std::vector<LargeCall> LargeCalls() {
        kMany * (8 + 8 + 8),
        kMany * (8 + 8)},
       {"power_sum", {}, OneX(kFloat64), many, 0, 0},
+      // A copy of a; on a GPU it is refused.
+      {"qr", {}, {{"a", {kFloat32, {1'000'000, 3000}}}}, {1'000'000, 3000}, std::uint64_t{1'000'000} * 3000 * 4, 0},
       {"random", {{"n", Integer(kManyElements)}}, {}, many, 0, 0},
       {"reduce", {{"operation", Chosen("argmax")}}, OneX(kFloat32), {}, 0, 0},
+      {"scan", {}, OneX(kFloat32), many, 0, kMany / 256 * 8},
+      {"searchsorted", {}, {{"v", {kFloat32, {1000}}}, {"x", {kFloat32, many}}}, many, 0, 0},
       {"selu", {}, OneX(kFloat32), many, 0, 0},
+      {"slogdet", {}, {{"a", {kFloat64, {50'000, 50'000}}}}, {}, std::uint64_t{50'000} * 50'000 * 8, 0},
       {"solve",
        {},
        {{"a", {kFloat64, {50'000, 50'000}}}, {"b", {kFloat64, {50'000}}}},

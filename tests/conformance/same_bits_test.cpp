@@ -50,6 +50,8 @@ std::vector<Case> LargeCases(const std::string& kernel) {
     if (kernel == "batched_matvec") add({{"a", {900, 700}}, {"x", {1, 700}}});
     if (kernel == "solve") add({{"a", {250, 250}}, {"b", {250, 30}}});
     if (kernel == "solve") add({{"a", {250, 250}}, {"b", {250}}});
+    if (kernel == "slogdet") add({{"a", {250, 250}}});
+    if (kernel == "qr") add({{"a", {250, 200}}});
     if (kernel == "cholesky") add({{"a", {250, 250}}});
     if (kernel == "eigh") add({{"a", {150, 150}}});
     if (kernel == "svd") add({{"a", {160, 120}}}, {{"compute", std::string("thin")}});

@@ -8,6 +8,9 @@ namespace hotplate::conformance {
 std::vector<Case> ArangeCases();
 Verdict VerifyArange(const Executed& executed);
 
+std::vector<Case> ArgsortCases();
+Verdict VerifyArgsort(const Executed& executed);
+
 std::vector<Case> BatchedMatvecCases();
 Verdict VerifyBatchedMatvec(const Executed& executed);
 
@@ -44,6 +47,9 @@ Verdict VerifyMandelbrot(const Executed& executed);
 std::vector<Case> MatmulCases();
 Verdict VerifyMatmul(const Executed& executed);
 
+std::vector<Case> NonzeroCases();
+Verdict VerifyNonzero(const Executed& executed);
+
 std::vector<Case> NormCases();
 Verdict VerifyNorm(const Executed& executed);
 
@@ -53,14 +59,26 @@ Verdict VerifyPagerank(const Executed& executed);
 std::vector<Case> PowerSumCases();
 Verdict VerifyPowerSum(const Executed& executed);
 
+std::vector<Case> QrCases();
+Verdict VerifyQr(const Executed& executed);
+
 std::vector<Case> RandomCases();
 Verdict VerifyRandom(const Executed& executed);
 
 std::vector<Case> ReduceCases();
 Verdict VerifyReduce(const Executed& executed);
 
+std::vector<Case> ScanCases();
+Verdict VerifyScan(const Executed& executed);
+
+std::vector<Case> SearchsortedCases();
+Verdict VerifySearchsorted(const Executed& executed);
+
 std::vector<Case> SeluCases();
 Verdict VerifySelu(const Executed& executed);
+
+std::vector<Case> SlogdetCases();
+Verdict VerifySlogdet(const Executed& executed);
 
 std::vector<Case> SolveCases();
 Verdict VerifySolve(const Executed& executed);

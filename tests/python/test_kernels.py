@@ -10,6 +10,7 @@ import pytest
 
 FLOATS = ("float32", "float64")
 NUMBERS = FLOATS + ("int32", "int64")
+REAL = NUMBERS + ("bool", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
 EPS = {np.dtype(name): np.finfo(name).eps for name in FLOATS}
 
 
@@ -26,6 +27,11 @@ def numbers(dtype, *shape, seed=1):
     return rng.standard_normal(shape).astype(dtype)
 
 
+def few(dtype, *shape, seed=1):
+    """Of few different values, from -4 to 3; of unsigned integers, as these wrap around."""
+    return (numbers("int64", *shape, seed=seed) // 30).astype(dtype)
+
+
 def same(got, expected, within=0.0):
     """The same dtype and shape, and values within so many units in the last place of the largest; 0: the same bits."""
     expected = np.asarray(expected)
@@ -39,7 +45,7 @@ def same(got, expected, within=0.0):
 
 def test_every_kernel_has_a_test(gpu):
     there = set(gpu.kernels)
-    assert len(there) >= 27
+    assert len(there) >= 33
     assert there - {name[len("test_"):] for name in globals() if name.startswith("test_")} == set()
 
 
@@ -47,6 +53,16 @@ def test_every_kernel_has_a_test(gpu):
 def test_arange(gpu, dtype):
     same(gpu.arange(stop=17, start=2, step=3, dtype=dtype), np.arange(2, 17, 3, dtype=dtype))
     same(gpu.arange(stop=0, dtype=dtype), np.arange(0, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_argsort(gpu, dtype):
+    x = few(dtype, 4, 5, 60)
+    same(gpu.argsort(x), np.argsort(x, kind="stable"))
+    same(gpu.argsort(x, axis=1), np.argsort(x, axis=1, kind="stable"))
+    same(gpu.argsort(x, axis="all"), np.argsort(x, axis=None, kind="stable"))
+    order = gpu.argsort(x, descending=True)
+    same(np.take_along_axis(x, order, axis=-1), np.sort(x)[..., ::-1])
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -194,6 +210,13 @@ def test_matmul(gpu, dtype):
     same(gpu.matmul(a.swapaxes(1, 2), b, transpose_a=True), a @ b, within=40)
 
 
+@pytest.mark.parametrize("dtype", REAL + ("float16", "complex64", "complex128"))
+def test_nonzero(gpu, dtype):
+    x = few(dtype, 5, 70)
+    same(gpu.nonzero(x), np.flatnonzero(x))
+    same(gpu.nonzero(np.zeros(5, dtype)), np.zeros(0, "int64"))
+
+
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_norm(gpu, dtype):
     x = numbers(dtype, 6, 11)
@@ -223,6 +246,17 @@ def test_power_sum(gpu, dtype):
     same(gpu.power_sum(x), x + x**2 + x**3, within=0 if dtype.startswith("int") else 8)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_qr(gpu, dtype):
+    a = numbers(dtype, 2, 9, 5)
+    for mode in ("reduced", "complete"):
+        q, r = gpu.qr(a, mode=mode)
+        expected = np.linalg.qr(a[0], mode=mode)
+        assert (q.shape[1:], r.shape[1:]) == (expected[0].shape, expected[1].shape)
+        same(q @ r, a, within=200)
+        same(np.tril(r, -1), np.zeros_like(r))
+
+
 def test_random(gpu):
     uniform = gpu.random(n=4000, seed=3)
     assert uniform.dtype == np.float64 and 0 <= uniform.min() and uniform.max() < 1 and abs(uniform.mean() - 0.5) < 0.03
@@ -248,12 +282,39 @@ def test_reduce(gpu, dtype):
     same(gpu.reduce(x, operation="std", ddof=1, axis="-1"), np.std(x, ddof=1, axis=-1), within=20)
 
 
+@pytest.mark.parametrize("dtype", NUMBERS + ("uint32", "uint64", "complex64", "complex128"))
+def test_scan(gpu, dtype):
+    x = few(dtype, 5, 6, 7)
+    within = 0 if np.dtype(dtype).kind in "iu" else 400
+    same(gpu.scan(x, axis=1), np.cumsum(x, axis=1, dtype=dtype), within=within)
+    same(gpu.scan(x), np.cumsum(x, dtype=dtype), within=within)
+    same(gpu.scan(x, operation="prod", axis=-1), np.cumprod(x, axis=-1, dtype=dtype), within=within)
+    longer = gpu.scan(x, axis=0, include_initial=True)
+    same(longer[1:], np.cumsum(x, axis=0, dtype=dtype), within=within)
+    assert not longer[0].any()
+
+
+@pytest.mark.parametrize("dtype", REAL)
+def test_searchsorted(gpu, dtype):
+    v, x = np.sort(few(dtype, 60)), few(dtype, 3, 4, seed=2)
+    for side in ("left", "right"):
+        same(gpu.searchsorted(v, x, side=side), np.searchsorted(v, x, side=side))
+
+
 @pytest.mark.parametrize("dtype", NUMBERS)
 def test_selu(gpu, dtype):
     x = numbers(dtype, 8, 9)
     wide = x.astype(np.float64)
     expected = 1.1 * np.where(wide > 0, wide, 1.5 * np.expm1(wide))
     same(gpu.selu(x, alpha=1.5, lambda_=1.1), expected.astype(floating(dtype)), within=12)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_slogdet(gpu, dtype):
+    a = numbers(dtype, 3, 9, 9)
+    got, (sign, logabsdet) = gpu.slogdet(a), np.linalg.slogdet(a)
+    same(got.sign, sign)
+    same(got.logabsdet, logabsdet, within=4000)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -266,9 +327,9 @@ def test_solve(gpu, dtype):
     same(one, np.linalg.solve(a[0], b[0, :, :1])[:, 0], within=200)
 
 
-@pytest.mark.parametrize("dtype", NUMBERS)
+@pytest.mark.parametrize("dtype", REAL)
 def test_sort(gpu, dtype):
-    x = numbers(dtype, 4, 50)
+    x = few(dtype, 4, 50)
     same(gpu.sort(x), np.sort(x))
     same(gpu.sort(x, descending=True), np.sort(x)[:, ::-1])
 

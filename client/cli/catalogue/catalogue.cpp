@@ -116,7 +116,10 @@ constexpr Equivalent kEquivalents[] = {
     {"eigvalsh", "eigh A --compute values"},
     {"eigvals", "eigh A --compute values, if A is symmetric"},
     {"svdvals", "svd A --compute values"},
-    {"argsort", "sort_by_key X I, with 0, 1, 2 … as I (arange)"},
+    {"cumsum", "scan X"},
+    {"cumprod", "scan X --operation prod"},
+    {"flatnonzero", "nonzero X"},
+    {"det", "", "slogdet A, its sign and the logarithm of its magnitude"},
     {"var", "", "reduce X --operation std, its square root"},
     {"transpose", "", "matmul A B --transpose-a, which takes a transpose without making it"},
     {"relu", "", "selu X"},
@@ -131,7 +134,6 @@ constexpr Equivalent kEquivalents[] = {
     {"sub", ""},
     {"subtract", ""},
     {"eye", ""},
-    {"det", ""},
 };
 
 std::string DefaultText(const v1::ParamSpec& param) {

@@ -9,6 +9,10 @@ EXAMPLES: Mapping[str, str] = {
 >>> gpu.arange(0.0, 1.0, 0.25)
 array([0.  , 0.25, 0.5 , 0.75])
 """,
+    "argsort": """
+>>> gpu.argsort([3.0, 1.0, 2.0])
+array([1, 2, 0])
+""",
     "batched_matvec": """
 >>> matrix, vectors = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0, 0.0], [1.0, 1.0]])
 >>> gpu.batched_matvec(matrix, vectors)
@@ -74,6 +78,10 @@ array([[2., 1.],
 >>> gpu.matmul([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])
 array([3., 7.])
 """,
+    "nonzero": """
+>>> gpu.nonzero([0.0, 5.0, 0.0, 7.0])
+array([1, 3])
+""",
     "norm": """
 >>> gpu.norm([[3.0, 4.0], [6.0, 8.0]], axis=1)
 array([ 5., 10.])
@@ -87,6 +95,11 @@ array([0.198, 0.282, 0.521])
 >>> gpu.power_sum([1.0, 2.0])
 array([ 3., 14.])
 """,
+    "qr": """
+>>> gpu.qr([[3.0, 1.0], [4.0, 2.0]]).r.round(4)
+array([[-5. , -2.2],
+       [ 0. ,  0.4]])
+""",
     "random": """
 >>> x = gpu.random((2, 3), seed=7)
 >>> x.shape, bool((x >= 0).all() and (x < 1).all())
@@ -96,9 +109,22 @@ array([ 3., 14.])
 >>> gpu.reduce([[1.0, 2.0], [3.0, 4.0]], operation="sum", axis=0)
 array([4., 6.])
 """,
+    "scan": """
+>>> gpu.scan([1.0, 2.0, 3.0], include_initial=True)
+array([0., 1., 3., 6.])
+""",
+    "searchsorted": """
+>>> gpu.searchsorted([1.0, 2.0, 2.0, 3.0], [2.0, 9.0])
+array([1, 4])
+""",
     "selu": """
 >>> gpu.selu([-1.0, 0.0, 1.0]).round(4)
 array([-1.1084,  0.    ,  1.05  ])
+""",
+    "slogdet": """
+>>> result = gpu.slogdet([[0.0, 2.0], [1.0, 0.0]])
+>>> float(result.sign), round(float(result.logabsdet), 4)
+(-1.0, 0.6931)
 """,
     "solve": """
 >>> gpu.solve([[2.0, 0.0], [0.0, 4.0]], [1.0, 1.0])

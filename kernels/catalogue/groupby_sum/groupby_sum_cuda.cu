@@ -5,28 +5,13 @@
 #include "kernels/catalogue/groupby_sum/groupby_sum_cuda.h"
 #include "kernels/catalogue/groupby_sum/groupby_sum_sums.h"
 #include "kernels/catalogue/sort/radix_cuda.cuh"
+#include "kernels/devices/cuda/code/block_fold.cuh"
 
 namespace hotplate::groupby_sum {
 namespace {
 
 // A key that goes on for more runs is summed by a block.
 constexpr std::uint64_t kAlone = 64;
-
-// Each block's sum of its threads' numbers, before and with each thread's own.
-__device__ std::uint32_t UpTo(std::uint32_t mine) {
-  __shared__ std::uint32_t sums[kBlockSize];
-  sums[threadIdx.x] = mine;
-  __syncthreads();
-  for (unsigned distance = 1; distance < kBlockSize; distance *= 2) {
-    const std::uint32_t before = threadIdx.x >= distance ? sums[threadIdx.x - distance] : 0;
-    __syncthreads();
-    sums[threadIdx.x] += before;
-    __syncthreads();
-  }
-  const std::uint32_t sum = sums[threadIdx.x];
-  __syncthreads();
-  return sum;
-}
 
 // Where keys begin, and how many of them in each tile.
 template <typename Bits>
@@ -43,27 +28,17 @@ __global__ void __launch_bounds__(kBlockSize)
       if (run == lane) heads = of_run;
     }
     const std::uint64_t run = tile * kBlockSize + threadIdx.x;
-    const std::uint32_t up_to = UpTo(static_cast<std::uint32_t>(__popc(heads)));
-    if (run * kRun < n) runs[run] = {heads, up_to - static_cast<std::uint32_t>(__popc(heads))};
-    if (threadIdx.x == kBlockSize - 1) tiles[tile] = up_to;
+    const auto count = FoldBlock(static_cast<std::uint32_t>(__popc(heads)), std::uint32_t{0});
+    if (run * kRun < n) runs[run] = {heads, count.before};
+    if (threadIdx.x == 0) tiles[tile] = count.whole;
   }
 }
 
 // By one block. Of each tile, the keys that begin before it; and all of them.
 __global__ void __launch_bounds__(kBlockSize)
     SumTiles(std::uint32_t* tiles, std::uint64_t count, std::uint64_t* groups) {
-  const std::uint64_t share = count / kBlockSize + 1;
-  const std::uint64_t begin = min(threadIdx.x * share, count), end = min(begin + share, count);
-  std::uint32_t mine = 0;
-  for (std::uint64_t i = begin; i < end; ++i) mine += tiles[i];
-  const std::uint32_t up_to = UpTo(mine);
-  std::uint32_t before = up_to - mine;
-  for (std::uint64_t i = begin; i < end; ++i) {
-    const std::uint32_t of_tile = tiles[i];
-    tiles[i] = before;
-    before += of_tile;
-  }
-  if (threadIdx.x == kBlockSize - 1) *groups = up_to;
+  const std::uint32_t whole = FoldTotals(tiles, count, 1, std::uint32_t{0});
+  if (threadIdx.x == 0) *groups = whole;
 }
 
 // Numbers the keys: each one's first row, and the key itself. Afterwards a run's `before` counts from the first tile.
@@ -171,7 +146,7 @@ Outcome SortAndNumber(const Call& call, const Scratch& layout, Sorted& sorted, C
   sort::Buffers<std::uint32_t> indices{at(layout.sort.indices[0]), at(layout.sort.indices[1])};
   const Outcome made =
       Launch(context, sort::device::MakeKeys<K, Bits>, GridFor(n, 4), kBlockSize, call.Input<K>("keys").data(),
-             keys.full, indices.full, n, std::uint64_t{0}, sort::Order<K>{}, false);
+             keys.full, indices.full, sort::Rows{1, n, 1}, false, sort::Order<K>{}, false);
   if (!made.ok()) return made;
   const int bits = static_cast<int>(8 * sizeof(K));
   const Outcome in_order = sort::SortPairs(keys, indices, n, bits, scratch, layout.sort, context);

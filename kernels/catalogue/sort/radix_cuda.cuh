@@ -30,14 +30,15 @@ namespace device {
 __device__ __forceinline__ std::uint64_t First() { return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
 __device__ __forceinline__ std::uint64_t Stride() { return std::uint64_t{gridDim.x} * blockDim.x; }
 
-// keys[i] = x[i]'s key, equal for -0 and 0 if `ties`; with i's row above it if `row_length` is not 0. indices[i] = i
-// unless null.
+// keys[i] = the key of the rows' element i, equal for -0 and 0 if `ties`; with i's row above it if `numbered`.
+// indices[i] = i unless null.
 template <typename T, typename K>
-__global__ void MakeKeys(const T* x, K* keys, std::uint32_t* indices, std::uint64_t n, std::uint64_t row_length,
-                         Order<T> order, bool ties) {
-  for (std::uint64_t i = First(); i < n; i += Stride()) {
-    K key = ties ? order.TieKeyOf(x[i]) : order.KeyOf(x[i]);
-    if constexpr (sizeof(K) > sizeof(T)) key |= row_length == 0 ? 0 : (i / row_length) << 32;
+__global__ void MakeKeys(const T* x, K* keys, std::uint32_t* indices, Rows rows, bool numbered, Order<T> order,
+                         bool ties) {
+  for (std::uint64_t i = First(); i < rows.elements(); i += Stride()) {
+    const T element = x[rows.Place(i)];
+    K key = ties ? order.TieKeyOf(element) : order.KeyOf(element);
+    if constexpr (sizeof(K) > sizeof(BitsOf<T>)) key |= numbered ? (i / rows.length) << 32 : 0;
     keys[i] = key;
     if (indices != nullptr) indices[i] = static_cast<std::uint32_t>(i);
   }
@@ -81,23 +82,24 @@ Outcome SortedIndices(const T* x, const Rows& rows, Order<T> order, bool ties, s
   indices = {.full = reinterpret_cast<std::uint32_t*>(scratch + layout.indices[0]),
              .spare = reinterpret_cast<std::uint32_t*>(scratch + layout.indices[1])};
   const unsigned grid = GridFor(n, 4);
-  if constexpr (sizeof(T) == 4) {
+  constexpr bool kWide = sizeof(BitsOf<T>) == 8;
+  if constexpr (!kWide) {
     if (rows.count == 1) {
       Buffers<std::uint32_t> keys{reinterpret_cast<std::uint32_t*>(scratch + layout.keys[0]),
                                   reinterpret_cast<std::uint32_t*>(scratch + layout.keys[1])};
       const Outcome made = Launch(context, device::MakeKeys<T, std::uint32_t>, grid, kBlockSize, x, keys.full,
-                                  indices.full, n, std::uint64_t{0}, order, ties);
+                                  indices.full, rows, false, order, ties);
       return made.ok() ? SortPairs(keys, indices, n, 32, scratch, layout, context) : made;
     }
   }
   Buffers<std::uint64_t> keys{reinterpret_cast<std::uint64_t*>(scratch + layout.keys[0]),
                               reinterpret_cast<std::uint64_t*>(scratch + layout.keys[1])};
   const Outcome made = Launch(context, device::MakeKeys<T, std::uint64_t>, grid, kBlockSize, x, keys.full, indices.full,
-                              n, sizeof(T) == 4 ? rows.length : 0, order, ties);
+                              rows, !kWide, order, ties);
   if (!made.ok()) return made;
-  const int bits = sizeof(T) == 4 ? 32 + rows.bits() : 64;
+  const int bits = kWide ? 64 : 32 + rows.bits();
   const Outcome sorted = SortPairs(keys, indices, n, bits, scratch, layout, context);
-  if (!sorted.ok() || sizeof(T) == 4 || rows.count == 1) return sorted;
+  if (!sorted.ok() || !kWide || rows.count == 1) return sorted;
   // All keys are in order: within its row each has its place when they are sorted by row, which keeps that order.
   Buffers<std::uint32_t> row_numbers{reinterpret_cast<std::uint32_t*>(scratch + layout.keys[0]),
                                      reinterpret_cast<std::uint32_t*>(scratch + layout.keys[1])};

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/call/call.h"
+#include "kernels/call/host_device.h"
 #include "kernels/catalogue/sort/sort_order.h"
 #include "kernels/devices/cuda/code/grid.h"
 #include "kernels/devices/cuda/code/traits.h"
@@ -14,14 +15,22 @@ namespace hotplate::sort {
 
 struct Rows {
   std::uint64_t count = 0, length = 0;
+  // Above 1, rows are lines along an axis with so many elements behind it: those of a row lie this far apart.
+  std::uint64_t inner = 1;
 
-  std::uint64_t elements() const { return count * length; }
+  HOTPLATE_HOST_DEVICE std::uint64_t elements() const { return count * length; }
+  // Where element i lies: elements are numbered row by row.
+  HOTPLATE_HOST_DEVICE std::uint64_t Place(std::uint64_t i) const {
+    if (inner == 1) return i;
+    const std::uint64_t row = i / length;
+    return (row / inner * length + i % length) * inner + row % inner;
+  }
   // The bits of a row's number.
   int bits() const { return count <= 1 ? 0 : std::bit_width(count - 1); }
 };
 
 inline Rows RowsOf(const hotplate_array& array) {
-  Rows rows{1, static_cast<std::uint64_t>(array.shape[array.rank - 1])};
+  Rows rows{1, static_cast<std::uint64_t>(array.shape[array.rank - 1]), 1};
   for (int i = 0; i + 1 < array.rank; ++i) rows.count *= static_cast<std::uint64_t>(array.shape[i]);
   return rows;
 }
@@ -54,21 +63,23 @@ inline Scratch LayOut(std::uint64_t n, std::uint64_t key_bytes, std::uint64_t in
 // Long rows are sorted one after the other, as they are; shorter ones all at once, by row and key.
 inline bool OneByOne(const Rows& rows) { return rows.count == 1 || rows.length >= kLongRow; }
 
-// sort's scratch. One by one: keys of one row, in turns with the output's memory. All at once: elements of 32 bits with
-// the row above them; of 64 bits by index.
+// sort's scratch. One by one: keys of one row, in turns with the output's memory, or with as much where elements are
+// shorter than keys. All at once: keys of 32 bits with the row above them; of 64 bits by index.
 inline Scratch LayOutSort(const Rows& rows, std::uint64_t element_bytes) {
-  if (!OneByOne(rows)) return LayOut(rows.elements(), 8, element_bytes == 4 ? 0 : 4);
+  if (!OneByOne(rows)) return LayOut(rows.elements(), 8, element_bytes == 8 ? 4 : 0);
   Scratch layout = LayOut(rows.length, 0, 0);
   Arena arena;
-  static_cast<void>(arena.Add(rows.length * element_bytes, &layout.keys[0]));
+  const std::uint64_t key_bytes = element_bytes == 8 ? 8 : 4;
+  static_cast<void>(arena.Add(rows.length * key_bytes, &layout.keys[0]));
+  static_cast<void>(arena.Add(element_bytes < 4 ? rows.length * key_bytes : 0, &layout.keys[1]));
   static_cast<void>(arena.Add(layout.workspace_bytes, &layout.workspace));
   layout.bytes = arena.bytes();
   return layout;
 }
 
-// sort_by_key's: keys of 32 bits have their row above them if there is more than one.
+// sort_by_key's and argsort's: keys of 32 bits have their row above them if there is more than one.
 inline Scratch LayOutPairs(const Rows& rows, std::uint64_t element_bytes) {
-  return LayOut(rows.elements(), rows.count == 1 ? element_bytes : 8, 4);
+  return LayOut(rows.elements(), rows.count == 1 && element_bytes <= 4 ? 4 : 8, 4);
 }
 
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits& traits);

@@ -29,9 +29,9 @@ KernelSpecBuilder Spec() {
       .Docs(
           "Sorts each row along the last axis separately, in an array of any rank. As in NumPy, NaN comes last, also "
           "with --descending. Unlike NumPy, -0 sorts before 0, so that the result has the same bits on every device. "
-          "The sign and payload of a NaN are not kept. sort_by_key also moves values with their keys, and is stable. "
-          "On a GPU a running job cannot be cancelled.")
-      .Type("T", {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64})
+          "The sign and payload of a NaN are not kept. argsort returns the order instead, sort_by_key also moves "
+          "values with their keys; both are stable. On a GPU a running job cannot be cancelled.")
+      .Type("T", SortedTypes())
       .Param(DescendingParam())
       .Input("x", "T", "..., n",
              "array to sort; at most 4294967295 elements if it has several rows of less than 1048576")

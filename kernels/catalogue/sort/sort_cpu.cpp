@@ -1,5 +1,6 @@
 // The order's keys, made signed, which vectors compare best; Highway's vqsort, compiled from its headers: Debian has no
-// archive of it. Scratch: for a long row as much as the row; the output's own memory is the other buffer.
+// archive of it. Scratch: for a long row its keys; the output's own memory is the other buffer. Elements
+// of less than 4 bytes have keys of 4, so that the other buffer, and the only one of a short row, is scratch too.
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/catalogue/sort/sort_cpu.cpp"
 // multiversion.h's are left.
@@ -42,7 +43,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <algorithm>
 
-#include "kernels/call/for_type.h"
 #include "kernels/catalogue/sort/merge_cpu.h"
 #include "kernels/catalogue/sort/sort.h"
 #include "kernels/catalogue/sort/sort_order.h"
@@ -104,17 +104,20 @@ Outcome Run(const Call& call, CpuContext& context) {
   const auto store_to = [=](T* to) {
     return [=](std::size_t i, Key key) { to[i] = order.ElementOf(static_cast<BitsOf<T>>(key) ^ Order<T>::kSign); };
   };
+  constexpr bool kInPlace = sizeof(T) == sizeof(Key);
+  Key* const keys = reinterpret_cast<Key*>(call.scratch().data());
+  const auto in_output = [](T* to) { return static_cast<Key*>(static_cast<void*>(to)); };
   if (n < kSerialBelow) {
     const auto row_sort = [&](std::size_t row) {
       T* const to = y.data() + row * n;
-      SortShortRow(n, reinterpret_cast<Key*>(to), load_from(x.data() + row * n), store_to(to));
+      SortShortRow(n, kInPlace ? in_output(to) : keys + row * n, load_from(x.data() + row * n), store_to(to));
     };
     return EachShortRow(rows, n, row_sort, context) ? Outcome::Ok() : Outcome::Cancelled();
   }
   for (std::size_t row = 0; row < rows; ++row) {
     T* const to = y.data() + row * n;
-    if (!SortLongRow(n, reinterpret_cast<Key*>(call.scratch().data()), reinterpret_cast<Key*>(to),
-                     load_from(x.data() + row * n), store_to(to), context, CpuContext::Part().Step(row, rows))) {
+    if (!SortLongRow(n, keys, kInPlace ? in_output(to) : keys + n, load_from(x.data() + row * n), store_to(to), context,
+                     CpuContext::Part().Step(row, rows))) {
       return Outcome::Cancelled();
     }
   }
@@ -140,12 +143,13 @@ void SortKeys(std::int64_t* keys, std::size_t n) { HWY_STATIC_DISPATCH(VectorSor
 MemoryPlan PlanCpu(const BoundCall& call) {
   const Signature& x = call.Input("x");
   const std::size_t n = RowLength(x.shape);
-  return {.scratch_bytes = call.InputBytes() == 0 || n < kSerialBelow ? 0 : n * SizeOf(x.dtype)};
+  if (call.InputBytes() == 0) return {};
+  if (SizeOf(x.dtype) < 4) return {.scratch_bytes = 4 * (n < kSerialBelow ? *ElementCount(x.shape) : 2 * n)};
+  return {.scratch_bytes = n < kSerialBelow ? 0 : n * SizeOf(x.dtype)};
 }
 
 Outcome RunCpu(const Call& call, CpuContext& context) {
-  return ForType<float, double, std::int32_t, std::int64_t>("sort", call.InputType("x"),
-                                                            [&]<typename T>() { return Run<T>(call, context); });
+  return ForSorted("sort", call.InputType("x"), [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::sort

@@ -1,7 +1,6 @@
 #include <cstdio>
 #include <cub/device/device_radix_sort.cuh>
 
-#include "kernels/call/for_type.h"
 #include "kernels/catalogue/sort/radix_cuda.cuh"
 #include "kernels/catalogue/sort/sort.h"
 
@@ -62,11 +61,12 @@ Outcome OneRow(const T* x, T* y, std::uint64_t n, Order<T> order, std::byte* scr
                CudaContext& context) {
   using Key = BitsOf<T>;
   const unsigned grid = GridFor(n, 4);
-  Buffers<Key> keys{reinterpret_cast<Key*>(scratch + layout.keys[0]), reinterpret_cast<Key*>(y)};
-  const Outcome made = Launch(context, device::MakeKeys<T, Key>, grid, kBlockSize, x, keys.full, nullptr, n,
-                              std::uint64_t{0}, order, false);
+  void* const other = sizeof(T) == sizeof(Key) ? static_cast<void*>(y) : scratch + layout.keys[1];
+  Buffers<Key> keys{reinterpret_cast<Key*>(scratch + layout.keys[0]), static_cast<Key*>(other)};
+  const Outcome made = Launch(context, device::MakeKeys<T, Key>, grid, kBlockSize, x, keys.full, nullptr, Rows{1, n, 1},
+                              false, order, false);
   if (!made.ok()) return made;
-  const Outcome sorted = SortKeys(keys, n, 8 * sizeof(T), scratch, layout, context);
+  const Outcome sorted = SortKeys(keys, n, 8 * sizeof(Key), scratch, layout, context);
   if (!sorted.ok()) return sorted;
   return Launch(context, device::MakeElements<T, Key>, grid, kBlockSize, keys.full, y, n, order);
 }
@@ -84,8 +84,8 @@ Outcome AllRows(const T* x, T* y, const Rows& rows, Order<T> order, std::byte* s
     const unsigned grid = GridFor(n, 4);
     Buffers<std::uint64_t> keys{reinterpret_cast<std::uint64_t*>(scratch + layout.keys[0]),
                                 reinterpret_cast<std::uint64_t*>(scratch + layout.keys[1])};
-    const Outcome made = Launch(context, device::MakeKeys<T, std::uint64_t>, grid, kBlockSize, x, keys.full, nullptr, n,
-                                rows.length, order, false);
+    const Outcome made = Launch(context, device::MakeKeys<T, std::uint64_t>, grid, kBlockSize, x, keys.full, nullptr,
+                                rows, true, order, false);
     if (!made.ok()) return made;
     const Outcome sorted = SortKeys(keys, n, 32 + rows.bits(), scratch, layout, context);
     if (!sorted.ok()) return sorted;
@@ -139,8 +139,7 @@ std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
 }
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
-  return ForType<float, double, std::int32_t, std::int64_t>("sort", call.InputType("x"),
-                                                            [&]<typename T>() { return Run<T>(call, context); });
+  return ForSorted("sort", call.InputType("x"), [&]<typename T>() { return Run<T>(call, context); });
 }
 
 }  // namespace hotplate::sort

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 #include <type_traits>
 
+#include "kernels/call/for_type.h"
 #include "kernels/call/host_device.h"
 
 namespace hotplate::sort {
@@ -13,26 +15,27 @@ namespace hotplate::sort {
 inline constexpr std::uint64_t kLongRow = std::uint64_t{1} << 20;
 
 template <typename T>
-using BitsOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+using BitsOf = std::conditional_t<sizeof(T) <= 4, std::uint32_t, std::uint64_t>;
 
-// T: int32, int64, float or double. Two elements compare as their keys do; every NaN has the last key of all.
+// T: bool, an integer, float or double. Two elements compare as their keys do; every NaN has the last key of all.
 template <typename T>
 struct Order {
   using Key = BitsOf<T>;
   static constexpr Key kLast = static_cast<Key>(~Key{0});
-  static constexpr Key kSign = Key{1} << (8 * sizeof(T) - 1);
+  static constexpr Key kSign = Key{1} << (8 * sizeof(Key) - 1);
 
   bool descending = false;
 
   // -0 comes before 0.
   HOTPLATE_HOST_DEVICE Key KeyOf(T x) const {
     Key bits;
-    std::memcpy(&bits, &x, sizeof bits);
     if constexpr (std::is_floating_point_v<T>) {
+      std::memcpy(&bits, &x, sizeof bits);
       if (x != x) return kLast;
       bits = (bits & kSign) != 0 ? static_cast<Key>(~bits) : bits | kSign;
     } else {
-      bits ^= kSign;
+      bits = static_cast<Key>(x);
+      if constexpr (std::is_signed_v<T>) bits ^= kSign;
     }
     return descending ? static_cast<Key>(~bits) : bits;
   }
@@ -46,13 +49,21 @@ struct Order {
     if constexpr (std::is_floating_point_v<T>) {
       bits = (bits & kSign) != 0 ? bits & ~kSign : static_cast<Key>(~bits);
       if (key == kLast) bits = sizeof(T) == 4 ? Key{0x7fc00000} : static_cast<Key>(0x7ff8000000000000);
+      T x;
+      std::memcpy(&x, &bits, sizeof x);
+      return x;
     } else {
-      bits ^= kSign;
+      if constexpr (std::is_signed_v<T>) bits ^= kSign;
+      return static_cast<T>(bits);
     }
-    T x;
-    std::memcpy(&x, &bits, sizeof x);
-    return x;
   }
 };
+
+// Returns body.operator()<T>() for the type T that a sort takes, all but complex numbers and the short floats.
+template <typename Body>
+auto ForSorted(std::string_view kernel, DType dtype, const Body& body) {
+  return ForType<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
+                 std::uint32_t, std::uint64_t, float, double>(kernel, dtype, body);
+}
 
 }  // namespace hotplate::sort

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "kernels/catalogue/sort/sort_order.h"
 #include "kernels/spec/spec.h"
@@ -25,6 +26,12 @@ inline std::string WhyNoRows(const Shape& shape) {
            std::to_string(kMostIndexed) + " elements together";
   }
   return "";
+}
+
+// ForSorted's.
+inline std::vector<DType> SortedTypes() {
+  return {DType::kBool,   DType::kInt8,   DType::kInt16,  DType::kInt32,   DType::kInt64,  DType::kUInt8,
+          DType::kUInt16, DType::kUInt32, DType::kUInt64, DType::kFloat32, DType::kFloat64};
 }
 
 inline ParamSpec DescendingParam() {

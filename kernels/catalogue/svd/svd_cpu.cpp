@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <span>
 #include <string_view>
 
 #include "kernels/call/for_type.h"
@@ -62,19 +61,6 @@ Workspace WorkspaceOf(const MatrixStack& stack, DType dtype, std::string_view co
           .left = static_cast<std::size_t>(transposed && job == 'S' ? stack.elements() : 0),
           .work = work.value_or(0),
           .iwork = 8 * static_cast<std::size_t>(std::min(rows, columns))};
-}
-
-// Identities of n rows, one below the other. False if it was cancelled.
-template <typename T>
-bool SetIdentities(std::span<T> matrices, std::size_t n, CpuContext& context) {
-  if (matrices.empty()) return true;
-  T* const first = matrices.data();
-  return context.ParallelChunks(matrices.size() / n, 65'536 / n + 1, [=](std::size_t begin, std::size_t end) {
-    for (std::size_t row = begin; row < end; ++row) {
-      std::fill_n(first + row * n, n, T{0});
-      first[row * n + row % n] = 1;
-    }
-  });
 }
 
 // By columns, LAPACK sees a^T = (vt)^T diag(s) u^T: its left vectors, in columns, are the rows of vt, and its right

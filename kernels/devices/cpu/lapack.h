@@ -9,6 +9,14 @@ void spotrf_(const char* uplo, const int* n, float* a, const int* lda, int* info
 void dpotrf_(const char* uplo, const int* n, double* a, const int* lda, int* info, std::size_t);
 void sgetrf_(const int* m, const int* n, float* a, const int* lda, int* pivots, int* info);
 void dgetrf_(const int* m, const int* n, double* a, const int* lda, int* pivots, int* info);
+void sgelqf_(const int* m, const int* n, float* a, const int* lda, float* tau, float* work, const int* lwork,
+             int* info);
+void dgelqf_(const int* m, const int* n, double* a, const int* lda, double* tau, double* work, const int* lwork,
+             int* info);
+void sorglq_(const int* m, const int* n, const int* k, float* a, const int* lda, const float* tau, float* work,
+             const int* lwork, int* info);
+void dorglq_(const int* m, const int* n, const int* k, double* a, const int* lda, const double* tau, double* work,
+             const int* lwork, int* info);
 void ssyevd_(const char* job, const char* uplo, const int* n, float* a, const int* lda, float* w, float* work,
              const int* lwork, int* iwork, const int* liwork, int* info, std::size_t, std::size_t);
 void dsyevd_(const char* job, const char* uplo, const int* n, double* a, const int* lda, double* w, double* work,
@@ -41,6 +49,28 @@ inline int Getrf(int n, float* a, int* pivots) {
 inline int Getrf(int n, double* a, int* pivots) {
   int info = 0;
   dgetrf_(&n, &n, a, &n, pivots, &info);
+  return info;
+}
+
+// lwork -1: the size of the workspace goes to *work, and nothing else is done.
+inline int Gelqf(int m, int n, float* a, float* tau, float* work, int lwork) {
+  int info = 0;
+  sgelqf_(&m, &n, a, &m, tau, work, &lwork, &info);
+  return info;
+}
+inline int Gelqf(int m, int n, double* a, double* tau, double* work, int lwork) {
+  int info = 0;
+  dgelqf_(&m, &n, a, &m, tau, work, &lwork, &info);
+  return info;
+}
+inline int Orglq(int m, int n, int k, float* a, const float* tau, float* work, int lwork) {
+  int info = 0;
+  sorglq_(&m, &n, &k, a, &m, tau, work, &lwork, &info);
+  return info;
+}
+inline int Orglq(int m, int n, int k, double* a, const double* tau, double* work, int lwork) {
+  int info = 0;
+  dorglq_(&m, &n, &k, a, &m, tau, work, &lwork, &info);
   return info;
 }
 

@@ -1,9 +1,10 @@
-// Copies of matrices for LAPACK, which works in place.
+// Copies of matrices for LAPACK, which works in place; and identities.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <span>
 #include <utility>
 
 #include "kernels/devices/cpu/cpu_context.h"
@@ -91,6 +92,19 @@ void TransposeSquare(CpuContext& context, T* matrix, std::size_t n) {
     }
   };
   ForRanges(context, (n + kTile - 1) / kTile, n * n, tiles);
+}
+
+// Identities of n rows, one below the other. False if it was cancelled.
+template <typename T>
+bool SetIdentities(std::span<T> matrices, std::size_t n, CpuContext& context) {
+  if (matrices.empty()) return true;
+  T* const first = matrices.data();
+  return context.ParallelChunks(matrices.size() / n, 65'536 / n + 1, [=](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+      std::fill_n(first + row * n, n, T{0});
+      first[row * n + row % n] = 1;
+    }
+  });
 }
 
 }  // namespace hotplate

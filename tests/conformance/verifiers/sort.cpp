@@ -1,5 +1,5 @@
-// sort and sort_by_key by their definition: counts of every bit pattern for what is there, pairs of neighbours for the
-// order, and for sort_by_key std::stable_sort of the indices of each row.
+// sort, argsort and sort_by_key by their definition: counts of every bit pattern for what is there, pairs of neighbours
+// for the order, and for the others std::stable_sort of the indices of each row.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -14,6 +14,15 @@ namespace hotplate::conformance {
 namespace sort_verifier {
 
 constexpr DType kSorted[] = {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64};
+// Those that only sort and argsort take, too.
+constexpr DType kOthers[] = {DType::kBool,   DType::kInt8,   DType::kInt16, DType::kUInt8,
+                             DType::kUInt16, DType::kUInt32, DType::kUInt64};
+
+template <typename Body>
+auto WithSorted(DType dtype, const Body& body) {
+  return WithTypeOf<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
+                    std::uint32_t, std::uint64_t, float, double>(dtype, body);
+}
 
 // Many equal ones, negative ones, and where there are any, NaN of both signs, infinities and both zeros.
 template <typename T>
@@ -25,19 +34,21 @@ void FillWithSpecials(std::span<T> elements, std::mt19937_64& random) {
       specials.push_back(special), specials.push_back(-special);
     }
   }
-  for (T& element : elements) element = specials[random() % specials.size()];
+  for (T& element : elements) element = static_cast<T>(specials[random() % specials.size()]);
 }
 
 enum class Filling { kRandom, kSpecial, kEqual, kDescending };
 
 TestArray Filled(const Signature& signature, Filling filling, std::mt19937_64& random) {
   TestArray array(signature);
-  WithType(signature.dtype, [&](auto zero) {
+  WithSorted(signature.dtype, [&](auto zero) {
     using T = decltype(zero);
     const std::span<T> elements = array.Elements<T>();
     switch (filling) {
       case Filling::kRandom:
-        return FillUniform(array, -1e9, 1e9, random);
+        if constexpr (std::is_signed_v<T> && sizeof(T) >= 4) return FillUniform(array, -1e9, 1e9, random);
+        for (T& element : elements) element = static_cast<T>(std::is_same_v<T, bool> ? random() % 2 : random());
+        return;
       case Filling::kSpecial:
         return FillWithSpecials(elements, random);
       case Filling::kEqual:
@@ -85,6 +96,28 @@ std::vector<FilledShape> Fillings(DType dtype) {
 template <typename T>
 bool IsNan(T x) {
   return x != x;
+}
+
+// Few, of those that go the same ways as others.
+std::vector<FilledShape> FewFillings(DType dtype) {
+  std::vector<FilledShape> few = {{"n1000_special", {1000}, Filling::kSpecial},
+                                  {"n5000", {5000}, Filling::kRandom},
+                                  {"rows", {7, 3, 129}, Filling::kSpecial},
+                                  {"rows_of_1025", {3, 1025}, Filling::kRandom}};
+  if (dtype == DType::kUInt8) few.push_back({"long_row", {150'007}, Filling::kRandom});
+  if (dtype == DType::kUInt64) few.push_back({"long_row", {150'007}, Filling::kSpecial});
+  return few;
+}
+
+std::vector<std::pair<DType, FilledShape>> AllFillings() {
+  std::vector<std::pair<DType, FilledShape>> all;
+  for (const DType dtype : kSorted) {
+    for (const FilledShape& one : Fillings(dtype)) all.emplace_back(dtype, one);
+  }
+  for (const DType dtype : kOthers) {
+    for (const FilledShape& one : FewFillings(dtype)) all.emplace_back(dtype, one);
+  }
+  return all;
 }
 
 // Whether a may stand before b where -0 and 0 are told apart as `zeros` says.
@@ -166,16 +199,14 @@ Verdict VerifyPairs(const Executed& executed) {
 std::vector<Case> SortCases() {
   using namespace sort_verifier;
   std::vector<Case> cases;
-  for (const DType dtype : kSorted) {
-    for (const FilledShape& one : Fillings(dtype)) {
-      for (const bool descending : Directions(one.filling, cases.size())) {
-        cases.push_back(
-            {.name = std::string(Name(dtype)) + "_" + one.name + (descending ? "_descending" : ""),
-             .params = {{"descending", descending}},
-             .inputs = [signature = Signature{dtype, one.shape}, filling = one.filling](std::mt19937_64& random) {
-               return std::map<std::string, TestArray>{{"x", Filled(signature, filling, random)}};
-             }});
-      }
+  for (const auto& [dtype, one] : AllFillings()) {
+    for (const bool descending : Directions(one.filling, cases.size())) {
+      cases.push_back(
+          {.name = std::string(Name(dtype)) + "_" + one.name + (descending ? "_descending" : ""),
+           .params = {{"descending", descending}},
+           .inputs = [signature = Signature{dtype, one.shape}, filling = one.filling](std::mt19937_64& random) {
+             return std::map<std::string, TestArray>{{"x", Filled(signature, filling, random)}};
+           }});
     }
   }
   return cases;
@@ -187,11 +218,72 @@ Verdict VerifySort(const Executed& executed) {
   Verdict verdict;
   if (x.size() == 0) return verdict;
   const std::size_t n = static_cast<std::size_t>(x.signature().shape.back());
-  WithType(x.signature().dtype, [&](auto zero) {
+  WithSorted(x.signature().dtype, [&](auto zero) {
     using T = decltype(zero);
     for (std::size_t first = 0; first < x.size(); first += n) {
       VerifyRow(x.Elements<T>().subspan(first, n), y.Elements<T>().subspan(first, n), executed.call.Bool("descending"),
                 first / n, verdict);
+    }
+  });
+  return verdict;
+}
+
+std::vector<Case> ArgsortCases() {
+  using namespace sort_verifier;
+  std::vector<Case> cases;
+  const auto add = [&](DType dtype, const FilledShape& one, bool descending, const std::string& axis) {
+    cases.push_back({.name = std::string(Name(dtype)) + "_" + one.name + (descending ? "_descending" : ""),
+                     .params = {{"descending", descending}, {"axis", axis}},
+                     .inputs = [=](std::mt19937_64& random) {
+                       return std::map<std::string, TestArray>{{"x", Filled({dtype, one.shape}, one.filling, random)}};
+                     }});
+  };
+  for (const auto& [dtype, one] : AllFillings()) {
+    for (const bool descending : Directions(one.filling, cases.size())) add(dtype, one, descending, "-1");
+    if (std::string_view(one.name) != "rows") continue;
+    add(dtype, {"first_axis", {129, 2, 3}, Filling::kSpecial}, false, "0");
+    add(dtype, {"middle_axis", {4, 77, 5}, Filling::kSpecial}, true, "-2");
+    add(dtype, {"flattened", {7, 3, 129}, Filling::kSpecial}, false, "all");
+  }
+  add(DType::kFloat64, {"scalar", {}, Filling::kRandom}, false, "all");
+  add(DType::kInt16, {"long_columns", {140'001, 2}, Filling::kRandom}, false, "0");
+  add(DType::kUInt64, {"long_columns", {140'001, 2}, Filling::kSpecial}, true, "0");
+  return cases;
+}
+
+// Lines along the axis, each by itself.
+Verdict VerifyArgsort(const Executed& executed) {
+  using namespace sort_verifier;
+  const TestArray& x = executed.Input("x");
+  const auto got = executed.Output("y").Elements<std::int64_t>();
+  const bool descending = executed.call.Bool("descending");
+  const Shape shape = x.signature().shape;
+  std::size_t n = x.size(), inner = 1;
+  if (const std::string& axis = executed.call.Choice("axis"); axis != "all") {
+    const int which = std::stoi(axis);
+    const std::size_t at = static_cast<std::size_t>(which < 0 ? which + static_cast<int>(shape.size()) : which);
+    n = static_cast<std::size_t>(shape[at]);
+    for (std::size_t i = at + 1; i < shape.size(); ++i) inner *= static_cast<std::size_t>(shape[i]);
+  }
+  Verdict verdict;
+  if (got.size() != x.size()) verdict.Add(2, [] { return std::string("another number of indices"); });
+  if (x.size() == 0 || verdict.error > 0) return verdict;
+  WithSorted(x.signature().dtype, [&](auto zero) {
+    const auto elements = x.Elements<decltype(zero)>();
+    for (std::size_t line = 0; line < x.size() / n; ++line) {
+      const std::size_t first = line / inner * inner * n + line % inner;
+      std::vector<std::size_t> order(n);
+      std::iota(order.begin(), order.end(), 0u);
+      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return Before(elements[first + a * inner], elements[first + b * inner], descending, false);
+      });
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t place = first + i * inner;
+        verdict.Add(got[place] == static_cast<std::int64_t>(order[i]) ? 0 : 2, [&] {
+          return "y[" + std::to_string(place) + "] is " + std::to_string(got[place]) + " instead of " +
+                 std::to_string(order[i]);
+        });
+      }
     }
   });
   return verdict;

@@ -295,7 +295,7 @@ TEST_F(CommandTest, WordsThatPeopleBringLeadToWhatSaysTheSameHere) {
                                           {"randn", "hotplate run random --n N --distribution normal"},
                                           {"eigvalsh", "hotplate run eigh A --compute values"},
                                           {"inverse", "hotplate run solve A I"},
-                                          {"det", "No kernel computes that alone. All"},
+                                          {"sqrt", "No kernel computes that alone. All"},
                                           {"exp", "No kernel computes that alone. All"}}) {
     const Ran ran = Hotplate({"run", word});
     EXPECT_EQ(ran.exit, kExitInvalid);
@@ -303,8 +303,10 @@ TEST_F(CommandTest, WordsThatPeopleBringLeadToWhatSaysTheSameHere) {
     EXPECT_EQ(Hotplate({"describe", word}).err, ran.err);
   }
   EXPECT_EQ(Hotplate({"describe", "norm"}).exit, 0);
-  for (const auto& [word, near] : std::map<std::string, std::string>{
-           {"var", "reduce X --operation std"}, {"transpose", "matmul A B --transpose-a"}, {"relu", "selu X"}})
+  for (const auto& [word, near] : std::map<std::string, std::string>{{"det", "slogdet A"},
+                                                                     {"var", "reduce X --operation std"},
+                                                                     {"transpose", "matmul A B --transpose-a"},
+                                                                     {"relu", "selu X"}})
     EXPECT_THAT(Hotplate({"run", word}).err, HasSubstr("No kernel computes that alone. Nearest: hotplate run " + near));
 }
 
@@ -313,7 +315,7 @@ TEST_F(CommandTest, KernelsInThePlaceOfCommandsLeadToRun) {
        std::map<std::string, std::string>{{"matmul", "It is a kernel: hotplate run matmul\n"},
                                           {"norm", "It is a kernel: hotplate run norm\n"},
                                           {"sum", "Here: hotplate run reduce X --operation sum\n"},
-                                          {"det", "No kernel computes that alone\n"}}) {
+                                          {"sqrt", "No kernel computes that alone\n"}}) {
     const Ran ran = Hotplate({word, "a.npy"});
     EXPECT_EQ(ran.exit, kExitUsage);
     EXPECT_THAT(ran.err, HasSubstr("no command \"" + word + "\". " + hint));

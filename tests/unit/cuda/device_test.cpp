@@ -143,6 +143,17 @@ TEST_F(CudaDeviceTest, RefusesAPrecisionAtThePlan) {
   EXPECT_TRUE(device().Plan(*f16).ok());
 }
 
+TEST_F(CudaDeviceTest, RefusesAKernelWithoutCudaCode) {
+  Open();
+  const auto qr = Bound("qr", {{"a", {DType::kFloat32, {8, 8}}}});
+  ASSERT_TRUE(qr.ok()) << qr.status();
+  const auto plan = device().Plan(*qr);
+  EXPECT_EQ(plan.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(std::string(plan.status().message()),
+            "gpu0 cannot run qr: there is no CUDA code of this kernel; run it on the CPU");
+  EXPECT_TRUE(device().Offers("svd").ok());
+}
+
 TEST_F(CudaDeviceTest, IsHealthyAfterOutOfMemory) {
   FakeScript script;
   script.memory_bytes = std::uint64_t{260} << 20;

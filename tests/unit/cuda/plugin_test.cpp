@@ -46,9 +46,14 @@ TEST(CudaPlugin, HasEveryKernelOfTheCatalogue) {
   ASSERT_NE(plugin, nullptr);
   EXPECT_THAT(plugin->notes(), Each(AnyOf(HasSubstr("no CUDA device runs matmul: CUDA's libcublasLt"),
                                           HasSubstr("no CUDA device compiles expressions"))));
-  for (const SharedSpec& spec : BuiltinCatalog().specs()) EXPECT_TRUE(plugin->Has(spec->name())) << spec->name();
+  int with_code = 0;
+  for (const SharedSpec& spec : BuiltinCatalog().specs()) {
+    EXPECT_EQ(plugin->Has(spec->name()), !spec->cpu_only()) << spec->name();
+    EXPECT_EQ(plugin->IsCpuOnly(spec->name()), spec->cpu_only()) << spec->name();
+    with_code += spec->cpu_only() ? 0 : 1;
+  }
   EXPECT_TRUE(plugin->Has("expression"));
-  EXPECT_EQ(plugin->table().kernel_count, static_cast<int>(BuiltinCatalog().specs().size()) + 1);
+  EXPECT_EQ(plugin->table().kernel_count, with_code + 1);
   EXPECT_NE(std::string(plugin->table().architectures), "");
 }
 

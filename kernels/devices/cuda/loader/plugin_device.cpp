@@ -217,6 +217,9 @@ class PluginDevice : public Device {
 
   absl::Status Offers(const std::string& kernel) const override {
     const PluginLibrary& library = opening_.library();
+    if (library.IsCpuOnly(kernel)) {
+      return absl::FailedPreconditionError("there is no CUDA code of this kernel; run it on the CPU");
+    }
     if (!library.Has(kernel)) {
       return absl::FailedPreconditionError(absl::StrCat(
           library.file_name(),

@@ -111,7 +111,13 @@ void PluginLibrary::CompareKernels(const Catalog& catalog, LibrarySearch search)
       hashes_.emplace(name, hash);
     }
   };
-  for (const SharedSpec& spec : catalog.specs()) compare(spec->name(), spec->Hash());
+  for (const SharedSpec& spec : catalog.specs()) {
+    if (spec->cpu_only()) {
+      cpu_only_.insert(spec->name());
+    } else {
+      compare(spec->name(), spec->Hash());
+    }
+  }
   // Not in the catalogue: its specs are made for each text.
   compare(expression::kKernel, expression::SpecHash());
   std::erase_if(needed, [this](const auto& row) { return !Has(row.first); });

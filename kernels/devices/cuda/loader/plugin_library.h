@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -39,6 +40,8 @@ class PluginLibrary {
   bool Has(const std::string& kernel) const { return hashes_.contains(kernel); }
   // Their specs' hashes; the kernel must be one of them.
   const std::string& HashOf(const std::string& kernel) const { return hashes_.at(kernel); }
+  // A kernel of the catalogue that no plug-in has.
+  bool IsCpuOnly(const std::string& kernel) const { return cpu_only_.contains(kernel); }
   NeededLibraries& libraries() const { return *libraries_; }
   // Why kernels of the catalogue are not among them, one sentence each.
   const std::vector<std::string>& notes() const { return notes_; }
@@ -59,6 +62,7 @@ class PluginLibrary {
   const std::function<void(const std::string&)> log_;
   const hotplate_cuda_table* table_ = nullptr;
   std::map<std::string, std::string> hashes_;  // by kernel
+  std::set<std::string> cpu_only_;             // kernels
   std::unique_ptr<NeededLibraries> libraries_;
   CudaCompiler compiler_;
   std::vector<std::string> notes_;
