@@ -278,6 +278,11 @@ def shapes(run):
     p = rng.integers(-7, 7, (7, 9))
     got = run("g = m[p, (j + 1) % 9]", {"m": m, "p": p})
     check(failures, "gather", got["g"], m[p, (np.arange(9) + 1) % 9], 0)
+    # Each result is of one element, and each line of several results.
+    first, second = rng.random((24, 1, 1)), rng.random((24, 1))
+    got = run("s = sum(p*q, axis=2); m = max(p*q, axis=2)", {"p": first, "q": second})
+    check(failures, "a sum of single products", got["s"], (first * second)[:, :, 0], 0)
+    check(failures, "the largest of single products", got["m"], (first * second)[:, :, 0], 0)
     # More numbers than are passed by value.
     x = rng.random((2, 3, 2, 3, 2, 3))
     x = x[:, :2, :, :2, :, :2]

@@ -202,6 +202,20 @@ TEST(ExpressionCpu, ReductionsOverAllAxes) {
   }
 }
 
+// Blocks end on lines' ends also where each result is of one element.
+TEST(ExpressionCpu, AReductionOverAnAxisOfOneElement) {
+  std::vector<double> columns(24), rows(24), products;
+  for (std::size_t i = 0; i < 24; ++i) columns[i] = 1 + static_cast<double>(i), rows[i] = 100 + static_cast<double>(i);
+  for (const double row : rows) {
+    for (const double column : columns) products.push_back(row * column);
+  }
+  TestNumbers x = Numbers<double>(rows), y = Numbers<double>(columns);
+  x.signature.shape = {24, 1, 1};
+  y.signature.shape = {24, 1};
+  EXPECT_EQ(CpuCall({{"x", x}, {"y", y}}).Run("sum(x*y, axis=2)").As<double>(), products);
+  EXPECT_EQ(CpuCall({{"x", x}, {"y", y}}).Run("max(x*y, axis=2)").As<double>(), products);
+}
+
 TEST(ExpressionCpu, ReductionsOverDifferentAxesInOneText) {
   const auto x = Whole<double>(30 * 40);
   CpuCall call({{"x", Numbers(x, {30, 40})}});

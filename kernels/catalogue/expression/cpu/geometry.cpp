@@ -76,7 +76,8 @@ void Geometry::CutUnits(std::size_t most) {
   const std::size_t group = rows * columns;
   if (outer > 1 && group <= most / 2) {
     short_rows = true;
-    block = most / group * group;
+    // A group of several elements is made of whole lines; one of a single element is a part of a line.
+    if (group > 1) block = most / group * group;
     return;
   }
   std::size_t whole_rows = 1;  // begin on borders of blocks
