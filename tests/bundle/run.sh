@@ -51,8 +51,9 @@ for plugin in "$build"/bin/libhotplate_cuda*.so; do
 done
 mkdir "$work/elsewhere"
 # The Python package of this build, as a wheel would have it.
-mkdir -p "$work/wheel/hotplate"
+mkdir -p "$work/wheel/hotplate/xp"
 cp -L "$build"/python/hotplate/*.py "$build"/python/hotplate/_core*.so "$work/wheel/hotplate/"
+cp -L "$build"/python/hotplate/xp/*.py "$work/wheel/hotplate/xp/"
 (cd "$work/wheel" && python3 -m zipfile -c ../hotplate.whl hotplate)
 HOTPLATE_BUILD=$build tests/gpu/pack.sh --wheel "$work/hotplate.whl" "$work/kit-packed"
 for packed in "$work"/packed/*-linux-x86_64.tar.gz "$work"/kit-packed/*.tar.gz; do tar -C "$work/elsewhere" -xzf "$packed"; done

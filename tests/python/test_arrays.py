@@ -35,7 +35,7 @@ def nothing_is_left(gpu):
 def test_an_array_knows_what_it_is(gpu):
     array = gpu.array(X, name="X")
     assert (array.shape, array.dtype, array.ndim, array.size, array.nbytes, len(array)) == ((2, 3, 4), np.float64, 3, 24, 192, 2)
-    assert array.name == "X" and array.device == "host" and array.lease is None
+    assert array.name == "X" and array.location == "host" and array.lease is None
     assert repr(array[0, 0]) == "hotplate.Array([0., 1., 2., 3.])" and repr(array).endswith(", name='X')")
     array.free()
     with pytest.raises(KeyError):
@@ -341,7 +341,7 @@ def test_gaps_are_stepped_over_where_they_are_long(gpu, index):
 
 
 def test_a_number_has_no_length(gpu):
-    with pytest.raises(TypeError, match="len\\(\\) of an array without axes"):
+    with pytest.raises(TypeError, match="len\\(\\) of .*, which has no axes"):
         len(gpu.array(3.0))
 
 

@@ -36,7 +36,7 @@ def test_a_kernel_has_the_specs_signature(gpu):
 
 def test_a_kernel_is_documented_by_its_spec(gpu):
     docs = inspect.getdoc(gpu.matmul)
-    for word in ("the matrix product", "transpose_a (bool", "float32 or float64", "Returns", "Raises", "Example:\n    >>> gpu.matmul(["):
+    for word in ("the matrix product", "transpose_a (bool", "float32, float64, complex64 or complex128", "Returns", "Raises", "Example:\n    >>> gpu.matmul(["):
         assert word in docs
     assert docs.startswith("matmul(a, b, *, transpose_a=False, transpose_b=False, …)\n\n")
     assert gpu.mandelbrot.__doc__.startswith("mandelbrot(*, x_min=")
@@ -122,7 +122,7 @@ def test_what_is_too_much_for_the_others_dtype_is_never_cut_off(gpu):
     (lambda gpu: gpu.arange(start=1), "arange needs stop=: end of the range, excluded"),
     (lambda gpu: gpu.matmul(A, A.T, transpose_a=1), "transpose_a is 1; it must be True or False"),
     (lambda gpu: gpu.selu(A, alpha="1"), "alpha is '1'; it must be a number"),
-    (lambda gpu: gpu.matmul(A.astype(int), A.T.astype(int)), "takes a and b of one dtype, float32 or float64; a is int64 and b is int64"),
+    (lambda gpu: gpu.matmul(A.astype(int), A.T.astype(int)), "takes a and b of one dtype, complex128, complex64, float32 or float64; a is int64 and b is int64"),
     (lambda gpu: gpu.selu(np.ma.masked_array([1.0, 2.0])), "x is a masked array"),
     (lambda gpu: gpu.selu(A, lease=3), "say keep=True"),
     (lambda gpu: gpu.selu(A, priority="high"), "priority is 'high'; it must be an integer from -100 to 100"),

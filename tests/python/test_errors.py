@@ -98,6 +98,8 @@ def test_no_exception_is_chosen_by_the_words_of_its_message(message):
     assert kind(["memory"], {"state": "FAILED"}) is hp.JobOutOfMemory
     assert kind([], {"state": "FAILED"}) is kind(["outputs.out"], {"state": "FAILED"}) is hp.JobFailed
     assert kind(["memory"], {"state": "TIMEOUT"}) is hp.JobTimeout
+    outside = [hp.errors.from_status("OUT_OF_RANGE", message, [], "", end, None) for end in (None, {"state": "FAILED"})]
+    assert [type(error) for error in outside] == [hp.errors.OutOfBounds, hp.errors.JobOutOfBounds]
 
 
 def test_a_wrong_token_is_a_permission_error(start_daemon):

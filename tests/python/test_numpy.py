@@ -38,14 +38,19 @@ SPELLED = {
 }
 SQUARES = [{"a": (5, 5)}, {"a": (2, 4, 4)}, {"a": (0, 3, 3)}]
 SHAPES = {
+    "argsort": [{"x": (9,)}, {"x": (3, 4)}, {"x": (2, 3, 4)}, {"x": (0,)}],
     "cholesky": SQUARES,
     "eigh": SQUARES,
     "fft": [{"x": (6,)}, {"x": (3, 4)}, {"x": (2, 3, 5)}],
     "histogram": [{"x": (40,)}, {"x": (4, 5)}, {"x": (0,)}],
     "matmul": [{"a": (4, 4), "b": (4, 4)}, {"a": (3, 4), "b": (4, 5)}, {"a": (4, 3), "b": (5, 4)},
                {"a": (2, 3, 4), "b": (4, 5)}, {"a": (2, 1, 3, 4), "b": (5, 4, 2)}],
+    "nonzero": [{"x": ()}, {"x": (40,)}, {"x": (3, 4)}, {"x": (2, 0)}],
     "norm": [{"x": ()}, {"x": (5,)}, {"x": (4, 5)}, {"x": (2, 3, 4)}],
+    "qr": [{"a": (4, 4)}, {"a": (5, 3)}, {"a": (2, 3, 5)}, {"a": (0, 3, 2)}],
     "reduce": [{"x": ()}, {"x": (7,)}, {"x": (3, 4)}, {"x": (2, 0)}],
+    "searchsorted": [{"v": (20,), "x": (3, 4)}, {"v": (0,), "x": (5,)}, {"v": (7,), "x": ()}],
+    "slogdet": SQUARES,
     "solve": [{"a": (4, 4), "b": (4,)}, {"a": (4, 4), "b": (4, 3)}, {"a": (2, 4, 4), "b": (2, 4, 3)},
               {"a": (2, 4, 4), "b": (4, 3)}, {"a": (4, 4), "b": (2, 4, 3)}, {"a": (2, 4, 4), "b": (4,)},
               {"a": (4, 4), "b": (3, 2)}],
@@ -94,6 +99,17 @@ def eigh(a, compute="vectors"):
     return np.linalg.eigh(a) if compute == "vectors" else (np.linalg.eigvalsh(a), np.empty((*a.shape[:-1], 0), a.dtype))
 
 
+def argsort(x, axis=-1, descending=False):
+    if axis in ("all", None):
+        x, axis = x.ravel(), 0
+    np.argsort(x, int(axis))  # refuses the axis
+
+    def order(line):
+        numbers = line.tolist()
+        return np.array(sorted(range(len(numbers)), key=lambda i: (numbers[i] != numbers[i], -numbers[i] if descending else numbers[i])))
+    return np.apply_along_axis(order, int(axis), x).astype(np.int64) if x.size else np.zeros(x.shape, np.int64)
+
+
 def fft(x, transform="fft", axes=1, norm="backward", n=None):
     if transform == "rfft" and np.iscomplexobj(x) or transform == "irfft" and not np.iscomplexobj(x):
         raise Refused(transform)
@@ -128,6 +144,10 @@ def matmul(a, b, transpose_a=False, transpose_b=False):
     return np.matmul(a.swapaxes(-1, -2) if transpose_a else a, b.swapaxes(-1, -2) if transpose_b else b)
 
 
+def nonzero(x):
+    return np.flatnonzero(x)
+
+
 def norm(x, ord=None, p=None, axis=None, keepdims=False):
     if ord in (-2, "nuc"):
         raise Refused("gpu.svd")
@@ -144,6 +164,10 @@ def norm(x, ord=None, p=None, axis=None, keepdims=False):
     if p is not None and ord != "p":
         raise Refused("norm: p")
     return np.asarray(expected).astype(floating(x.dtype.name))
+
+
+def qr(a, mode="reduced"):
+    return tuple(np.linalg.qr(a, mode))
 
 
 def random(n, rows=0, batch=0, distribution="uniform", dtype="auto", seed=None, low=None, high=None):
@@ -172,6 +196,14 @@ def reduce(x, operation="sum", axis=None, keepdims=False, ddof=0):
     return expected
 
 
+def searchsorted(v, x, side="left"):
+    return np.searchsorted(v, x, side)
+
+
+def slogdet(a):
+    return tuple(np.linalg.slogdet(a))
+
+
 def solve(a, b):
     if b.ndim == 1:  # NumPy 2's rule
         return np.linalg.solve(a, np.broadcast_to(b[:, np.newaxis], (*a.shape[:-1], 1)))[..., 0]
@@ -198,7 +230,8 @@ def svd(a, compute=None, full_matrices=None, compute_uv=None):
 
 
 REFERENCES = {function.__name__: function for function in (
-    arange, cholesky, eigh, fft, full, histogram, linspace, matmul, norm, random, reduce, solve, sort, svd)}
+    arange, argsort, cholesky, eigh, fft, full, histogram, linspace, matmul, nonzero, norm, qr, random, reduce, searchsorted, slogdet,
+    solve, sort, svd)}
 
 
 # Whether what came is that.
@@ -223,6 +256,13 @@ def compare(kernel, got, expected, arrays, params):
         for vectors in (u, vt.swapaxes(-1, -2)):
             product = vectors.swapaxes(-1, -2) @ vectors
             same(product, np.broadcast_to(np.eye(vectors.shape[-1], dtype=a.dtype), product.shape), within=60)
+        return
+    if kernel == "qr":
+        (q, r), a = got, arrays["a"]
+        same(q @ r, a, within=100)
+        same(r, np.triu(r))
+        product = q.swapaxes(-1, -2) @ q
+        same(product, np.broadcast_to(np.eye(q.shape[-1], dtype=a.dtype), product.shape), within=60)
         return
     if kernel == "eigh" and "values" not in params.values():
         same(got[0], expected[0], within=100)
@@ -282,6 +322,8 @@ def arrays_of(kernel, spec, shapes):
         return
     (variable,) = spec["type_variables"]
     for dtype in variable["dtypes"]:
+        if dtype == "bfloat16":  # NumPy has none
+            continue
         rng = np.random.default_rng(3)
         arrays = {}
         for name, shape in shapes.items():
@@ -296,6 +338,8 @@ def arrays_of(kernel, spec, shapes):
                 arrays[name] = np.tril(arrays[name]) / 4 + 3 * np.eye(shape[-1]) + 9 * np.triu(np.ones(shape), 1)
             if kernel == "sort" and dtype.startswith("float") and shape == (9,):
                 arrays[name][4] = np.nan
+            if name == "v":
+                arrays[name].sort()
             arrays[name] = np.asarray(arrays[name], dtype)
         yield arrays
 

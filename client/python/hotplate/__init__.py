@@ -20,13 +20,13 @@ from .noting import eager
 from .receipt import Receipt
 
 if TYPE_CHECKING:
+    from . import xp
     from .actors import Actor
     from .allocation import Allocation, SchedulerRefused, up
     from .executor import Executor
     from .functions import progress
     from .joblib_backend import register_joblib
     from .refs import Ref
-    from .namespace import xp
 
 __version__ = _core.__version__
 
@@ -38,7 +38,7 @@ __all__ = ["Actor", "Allocation", "AlreadyExists", "Array", "Busy", "Cancelled",
 
 # Imported when first used: a script that only calls kernels does not pay for them.
 _LATER = {"Actor": "actors", "Allocation": "allocation", "Executor": "executor", "SchedulerRefused": "allocation", "progress": "functions",
-          "Ref": "refs", "register_joblib": "joblib_backend", "up": "allocation", "xp": "namespace"}
+          "Ref": "refs", "register_joblib": "joblib_backend", "up": "allocation", "xp": "xp"}
 
 
 def __getattr__(name: str) -> Any:
@@ -46,7 +46,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module hotplate has no {name}")
     import importlib
 
-    value = getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
+    module = importlib.import_module(f".{_LATER[name]}", __name__)
+    value = module if name == _LATER[name] else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -51,6 +51,37 @@ class AioArange(AioKernel):
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
+class Argsort(Kernel):
+    """y = the indices that would sort x along an axis"""
+
+    @overload
+    def __call__(self, x: Input, *,
+                 axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8"], Real, None] = ...,
+                 descending: Optional[Bool] = ..., keep: Kept, out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, x: Input, *,
+                 axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8"], Real, None] = ...,
+                 descending: Optional[Bool] = ..., keep: Optional[bool] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Any: ...
+
+class AioArgsort(AioKernel):
+    """y = the indices that would sort x along an axis"""
+
+    def __call__(self, x: Input, *,
+                 axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8"], Real, None] = ...,
+                 descending: Optional[Bool] = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
 class BatchedMatvec(Kernel):
     """y[i] = a x[i], a matrix times each vector of a batch"""
 
@@ -383,6 +414,30 @@ class AioMatmul(AioKernel):
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
+class Nonzero(Kernel):
+    """the positions of the elements that are not zero"""
+
+    @overload
+    def __call__(self, x: Input, *, keep: Kept, out: Optional[Destination] = ..., lease: Optional[Seconds] = ...,
+                 device: Optional[str] = ..., precision: Optional[str] = ..., deterministic: Optional[bool] = ...,
+                 priority: Optional[int] = ..., time_limit: Optional[Seconds] = ...,
+                 deadline: Optional[Seconds] = ..., progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, x: Input, *, keep: Optional[Literal[False]] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
+
+class AioNonzero(AioKernel):
+    """the positions of the elements that are not zero"""
+
+    def __call__(self, x: Input, *, keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
 class Norm(Kernel):
     """norms of vectors (0, 1, 2, inf, -inf, p) and of matrices (fro, 1, -1, inf, -inf)"""
 
@@ -470,6 +525,33 @@ class AioPowerSum(AioKernel):
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
+class _qr_outputs(NamedTuple):
+    q: Any
+    r: Any
+
+class qr_result(_qr_outputs):
+    receipt: Receipt
+
+class Qr(Kernel):
+    """a = q r, q with orthonormal columns and r upper triangular"""
+
+    def __call__(self, a: Input, *, mode: Optional[Literal["reduced", "complete"]] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> qr_result: ...
+
+class AioQr(AioKernel):
+    """a = q r, q with orthonormal columns and r upper triangular"""
+
+    def __call__(self, a: Input, *, mode: Optional[Literal["reduced", "complete"]] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
 class Random(Kernel):
     """random numbers: uniform, normal, or integers in a range"""
 
@@ -536,6 +618,63 @@ class AioReduce(AioKernel):
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
+class Scan(Kernel):
+    """the sums or products of the elements up to each, along an axis"""
+
+    @overload
+    def __call__(self, x: Input, *, operation: Optional[Literal["sum", "prod"]] = ...,
+                 axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8"], Real, None] = ...,
+                 include_initial: Optional[Bool] = ..., keep: Kept, out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, x: Input, *, operation: Optional[Literal["sum", "prod"]] = ...,
+                 axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8"], Real, None] = ...,
+                 include_initial: Optional[Bool] = ..., keep: Optional[bool] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Any: ...
+
+class AioScan(AioKernel):
+    """the sums or products of the elements up to each, along an axis"""
+
+    def __call__(self, x: Input, *, operation: Optional[Literal["sum", "prod"]] = ...,
+                 axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8"], Real, None] = ...,
+                 include_initial: Optional[Bool] = ..., keep: Union[None, bool, Kept] = ...,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Searchsorted(Kernel):
+    """where elements of x would be put into the sorted vector v"""
+
+    @overload
+    def __call__(self, v: Input, x: Input, *, side: Optional[Literal["left", "right"]] = ..., keep: Kept,
+                 out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
+                 precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, v: Input, x: Input, *, side: Optional[Literal["left", "right"]] = ...,
+                 keep: Optional[bool] = ..., out: Optional[Destination] = ..., lease: Optional[Seconds] = ...,
+                 device: Optional[str] = ..., precision: Optional[str] = ..., deterministic: Optional[bool] = ...,
+                 priority: Optional[int] = ..., time_limit: Optional[Seconds] = ...,
+                 deadline: Optional[Seconds] = ..., progress: Optional[Progress] = ...) -> Any: ...
+
+class AioSearchsorted(AioKernel):
+    """where elements of x would be put into the sorted vector v"""
+
+    def __call__(self, v: Input, x: Input, *, side: Optional[Literal["left", "right"]] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
 class Selu(Kernel):
     """y = lambda * (x > 0 ? x : alpha * (exp(x) - 1)), element by element"""
 
@@ -557,6 +696,31 @@ class AioSelu(AioKernel):
 
     def __call__(self, x: Input, *, alpha: Optional[Real] = ..., lambda_: Optional[Real] = ...,
                  keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class _slogdet_outputs(NamedTuple):
+    sign: Any
+    logabsdet: Any
+
+class slogdet_result(_slogdet_outputs):
+    receipt: Receipt
+
+class Slogdet(Kernel):
+    """sign and logarithm of the magnitude of a determinant"""
+
+    def __call__(self, a: Input, *, keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> slogdet_result: ...
+
+class AioSlogdet(AioKernel):
+    """sign and logarithm of the magnitude of a determinant"""
+
+    def __call__(self, a: Input, *, keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
                  lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
                  deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
@@ -784,6 +948,8 @@ class ClientKernels:
     @property
     def arange(self) -> Arange: ...
     @property
+    def argsort(self) -> Argsort: ...
+    @property
     def batched_matvec(self) -> BatchedMatvec: ...
     @property
     def cholesky(self) -> Cholesky: ...
@@ -808,17 +974,27 @@ class ClientKernels:
     @property
     def matmul(self) -> Matmul: ...
     @property
+    def nonzero(self) -> Nonzero: ...
+    @property
     def norm(self) -> Norm: ...
     @property
     def pagerank(self) -> Pagerank: ...
     @property
     def power_sum(self) -> PowerSum: ...
     @property
+    def qr(self) -> Qr: ...
+    @property
     def random(self) -> Random: ...
     @property
     def reduce(self) -> Reduce: ...
     @property
+    def scan(self) -> Scan: ...
+    @property
+    def searchsorted(self) -> Searchsorted: ...
+    @property
     def selu(self) -> Selu: ...
+    @property
+    def slogdet(self) -> Slogdet: ...
     @property
     def solve(self) -> Solve: ...
     @property
@@ -839,6 +1015,8 @@ class ClientKernels:
 class AioKernels:
     @property
     def arange(self) -> AioArange: ...
+    @property
+    def argsort(self) -> AioArgsort: ...
     @property
     def batched_matvec(self) -> AioBatchedMatvec: ...
     @property
@@ -864,17 +1042,27 @@ class AioKernels:
     @property
     def matmul(self) -> AioMatmul: ...
     @property
+    def nonzero(self) -> AioNonzero: ...
+    @property
     def norm(self) -> AioNorm: ...
     @property
     def pagerank(self) -> AioPagerank: ...
     @property
     def power_sum(self) -> AioPowerSum: ...
     @property
+    def qr(self) -> AioQr: ...
+    @property
     def random(self) -> AioRandom: ...
     @property
     def reduce(self) -> AioReduce: ...
     @property
+    def scan(self) -> AioScan: ...
+    @property
+    def searchsorted(self) -> AioSearchsorted: ...
+    @property
     def selu(self) -> AioSelu: ...
+    @property
+    def slogdet(self) -> AioSlogdet: ...
     @property
     def solve(self) -> AioSolve: ...
     @property

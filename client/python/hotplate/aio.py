@@ -105,7 +105,7 @@ class Aio(AioKernels):
         return Actor(maker, await self.run(making, *args, **kwargs))
 
     async def array(self, data: Any, name: str = "", lease: Any = None, replace: bool = False, dtype: Any = None,
-                    progress: Any = None) -> Array:
+                    progress: Any = None, device: Optional[str] = None) -> Array:
         """Sends an array to the daemon, where it stays, as `Client.array` does.
 
         Raises:
@@ -120,7 +120,7 @@ class Aio(AioKernels):
         loop = asyncio.get_running_loop()
         # The loop's own few threads: an upload is work for one of them.
         sending = loop.run_in_executor(
-            None, lambda: send(self._client, data, name, lease, replace, dtype, progress, cancellation))
+            None, lambda: send(self._client, data, name, lease, replace, dtype, progress, device, cancellation))
         try:
             return await asyncio.shield(sending)
         except asyncio.CancelledError:

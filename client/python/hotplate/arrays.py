@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional
 
 import numpy as np
 
-from . import _core, fetching, numpy_protocol
+from . import _core, fetching, namespace, numpy_protocol
 from .arguments import is_no_array, seconds, text, without_mask
 from .computing import Computing
 from .connection import Connection
 from .errors import AlreadyExists, Error, InvalidCall, InvalidType, NotFound
-from .graph import SENT, STORED, Node, Stored, stored
+from .graph import EACH, SENT, STORED, Node, Stored, freed, stored
+from .noting import note
 from .operations import told
+from .placing import ANY, default_device, device_named
 from .receipt import Receipt
 from .sending import compute
 
@@ -47,12 +49,13 @@ class Array(Computing):
     """
 
     def __init__(self, client: Connection, id: str, dtype: str, shape: tuple[int, ...], name: str = "",
-                 owned: bool = False, receipt: Optional[Receipt] = None) -> None:
+                 owned: bool = False, receipt: Optional[Receipt] = None, device: str = "") -> None:
         self._client = client
         self._shape = tuple(shape)
         self._dtype = dtype
-        self._node = stored(client, id, dtype, self._shape, owned, name)
+        self._node = stored(client, id, dtype, self._shape, owned, name, device)
         self._node.receipt = receipt
+        self._is_number = not self._shape and receipt is not None  # the result of a kernel
 
     @property
     def _ref(self) -> Stored:
@@ -61,13 +64,15 @@ class Array(Computing):
         compute([node])
         if node.kind == SENT:
             self._upload(node)
+        if self._base is not None and node is not self._base._node:
+            self._copied = node
         value: Stored = node.value
         return value
 
     def _upload(self, node: Node) -> None:
         with self._client._computing:
             if node.kind == SENT:
-                there = self._client._core.put(node.value)
+                there = self._client._core.put(node.value, device="" if node.device == ANY else node.device)
                 node.kind, node.value = STORED, Stored(self._client, there["id"], True)
 
     def _waits(self) -> bool:
@@ -115,6 +120,40 @@ class Array(Computing):
 
     @property
     def device(self) -> str:
+        """The id of the device that operations on it run on; "any" if the daemon chooses among several.
+
+        It is the device that `gpu.array(…, device=…)` or `to_device` named, or that of the arrays it was made of, else the daemon's
+        GPU, or CPU if it has none.
+
+        Example:
+            >>> gpu.array([1, 2, 3], device="gpu1").device
+            'gpu1'
+        """
+        return self._now().device or default_device(self._client)
+
+    def to_device(self, device: str, /, *, stream: None = None) -> Array:
+        """A copy on another device; the array itself if it is there.
+
+        Args:
+            device: the id of a device of the daemon, or "any".
+            stream: None: the daemon has streams of its own.
+
+        Raises:
+            ValueError: there is no such device; a stream.
+
+        Example:
+            >>> A.to_device("cpu0").device
+            'cpu0'
+        """
+        if stream is not None:
+            raise InvalidCall(f"to_device: stream is {stream!r}; the daemon has streams of its own")
+        wanted, node = device_named(self._client, device), self._now()
+        if wanted == (node.device or ANY) or not node.device and wanted == default_device(self._client):
+            return self
+        return self._of(note(self._client, EACH, self._dtype, self._shape, "{}", (node,), bases=1, device=wanted))
+
+    @property
+    def location(self) -> str:
         """The place of its elements: "host", or the id of the device that alone has them. Asks the daemon.
 
         It is "" if they are lost with their device; `describe()["lost"]` says why.
@@ -123,7 +162,7 @@ class Array(Computing):
             KeyError: it was freed.
 
         Example:
-            >>> A.device
+            >>> A.location
             'gpu0'
         """
         return str(self.describe()["location"])
@@ -204,9 +243,16 @@ class Array(Computing):
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
         return numpy_protocol.function(self, function, arguments, options)
 
-    def __dlpack__(self, **options: Any) -> Any:
-        if options.pop("copy", None) is False:
+    def __array_namespace__(self, /, *, api_version: Optional[str] = None) -> Any:
+        module = namespace.standard()
+        if api_version is not None and api_version not in module.VERSIONS:
+            raise InvalidCall(f"api_version is {api_version!r}; hotplate.xp is of {', '.join(module.VERSIONS)}")
+        return module
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Optional[bool] = None) -> Any:
+        if copy is False:
             raise BufferError(f"{told(self)} is on the daemon: without a copy it is not to be had here")
+        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device}
         return self.numpy().__dlpack__(**{key: value for key, value in options.items() if value is not None})
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -231,9 +277,10 @@ class Array(Computing):
         own.keep()
 
     def free(self) -> None:
-        """Frees it now, also for other clients that use it by its name.
+        """Frees it now, also for other clients that use it by its name. Using it afterwards raises KeyError.
 
-        What was written with it and is not computed yet can no longer be: it raises KeyError.
+        If it is not computed yet, it never is: what you computed from it before still works. If it is on the daemon, results that
+        you noted with it and that are not computed yet raise KeyError when they are needed.
 
         Raises:
             KeyError: it was freed already.
@@ -243,7 +290,12 @@ class Array(Computing):
             >>> A.free()
         """
         self._check_is_no_view("is freed")
-        own = self._ref
+        with self._client._computing:
+            node = self._node
+            if node.kind != STORED:
+                self._node = freed(node)
+                return
+        own: Stored = node.value
         own.keep()
         self._client._core.free(own.id)
 
@@ -297,14 +349,16 @@ class Array(Computing):
 
 
 def send(client: Connection, data: Any, name: str, lease: Optional[Seconds], replace: bool, dtype: Any, progress: Any,
-         cancellation: Optional[_core.Cancellation] = None) -> Array:
+         device: Optional[str] = None, cancellation: Optional[_core.Cancellation] = None) -> Array:
     """Implements `Client.array`; `cancellation` ends it from another thread."""
     text("name", name)
+    if device is not None:
+        device = device_named(client, device)
     duration = None if lease is None else seconds("lease", lease)
     if data is None:
         if not name:
             raise InvalidType("array() needs data, or the name of an array that is there")
-        for what, value in (("lease", lease), ("dtype", dtype), ("replace", replace or None)):
+        for what, value in (("lease", lease), ("dtype", dtype), ("replace", replace or None), ("device", device)):
             if value is not None:
                 raise InvalidType(f"array {name} is there as it is: {what}={value!r} is for data that is sent"
                                   f"{'; renew(lease) gives it another lease' if what == 'lease' else ''}")
@@ -328,7 +382,7 @@ def send(client: Connection, data: Any, name: str, lease: Optional[Seconds], rep
 
         end_progress = attach(options, progress, name or "array")
     try:
-        fields = client._core.put(value, name, duration, bool(replace), options.on_upload, cancellation)
+        fields = client._core.put(value, name, duration, bool(replace), device if device and device != ANY else "", options.on_upload, cancellation)
     except AlreadyExists as error:
         if "is taken by" in str(error):  # not of a name that a job has been promised
             error.args = (f"{error}; replace=True frees it for this one",)
@@ -343,7 +397,8 @@ def described(client: Connection, fields: Mapping[str, Any], owned: bool = False
               receipt: Optional[Receipt] = None) -> Array:
     """An array as the daemon describes it."""
     signature = fields["signature"]
-    return Array(client, fields["id"], signature["dtype"], tuple(signature["shape"]), fields["name"], owned, receipt)
+    return Array(client, fields["id"], signature["dtype"], tuple(signature["shape"]), fields["name"], owned, receipt,
+                 fields.get("device", ""))
 
 
 def check_destination(what: str, out: Any, dtype: str, shape: tuple[int, ...]) -> None:

@@ -18,6 +18,7 @@ from .errors import InvalidCall, InvalidType
 from .forms import arranged
 from .kernel_spec import OPTIONS, KernelSpec
 from .operations import told
+from .placing import ANY, common
 from .receipt import Receipt
 
 _NDARRAY = np.ndarray
@@ -66,7 +67,7 @@ class Call:
     def finish(self, result: _core.Result) -> Any:
         """The Python value of a job's result."""
         keep = None if self.options is _NOTHING_SAID else self.options.keep or None
-        value = self.plan.value(self.client, result, self.out, keep)
+        value = self.plan.value(self.client, result, self.out, keep, self.options.device)
         return value if self.only is None else getattr(value, self.only)
 
 
@@ -238,6 +239,9 @@ class Plan(KernelSpec):
         for name in ("device", "precision", "deterministic", "priority"):
             if given.get(name) is not None:
                 self._set(options, name, given[name])
+        if not options.device:
+            options.device = common((value._now().device, f"{self.name}'s {name}") for name, value in call.values.items()
+                                    if isinstance(value, Array))
         for name in ("time_limit", "deadline"):
             if given.get(name) is not None:
                 setattr(options, name, seconds(f"{self.name}: {name}", given[name]))
@@ -337,12 +341,12 @@ class Plan(KernelSpec):
     # Results.
 
     def value(self, client: Connection, result: _core.Result, out: Optional[Mapping[str, np.ndarray[Any, Any]]],
-              keep: Optional[Mapping[str, tuple[str, Optional[float]]]]) -> Any:
-        """One output by itself; several as a named tuple."""
+              keep: Optional[Mapping[str, tuple[str, Optional[float]]]], device: str = "") -> Any:
+        """One output by itself; several as a named tuple. `device`: the one that was asked for."""
         if len(self.outputs) == 1:
-            return _output(client, result, self.outputs[0], out, keep)
+            return _output(client, result, self.outputs[0], out, keep, device)
         came = result.outputs()
-        values = [_output(client, result, name, out, keep) if name in came else None for name in self.outputs]
+        values = [_output(client, result, name, out, keep, device) if name in came else None for name in self.outputs]
         return _result(self.name, self.outputs, values, Receipt.of_result(result))
 
     def docs(self) -> str:
@@ -368,7 +372,7 @@ def _told(value: Any, plain: Any) -> str:
 
 
 def _output(client: Connection, result: _core.Result, name: str, out: Optional[Mapping[str, np.ndarray[Any, Any]]],
-            keep: Optional[Mapping[str, tuple[str, Optional[float]]]]) -> Any:
+            keep: Optional[Mapping[str, tuple[str, Optional[float]]]], device: str) -> Any:
     value = result.take(name)
     if value is None:
         return out[name] if out else None
@@ -378,7 +382,7 @@ def _output(client: Connection, result: _core.Result, name: str, out: Optional[M
         array_name, lease = keep[name]
         array_id, dtype, shape = value
         return Array(client, array_id, dtype, shape, array_name, owned=not array_name and lease is None,
-                     receipt=Receipt.of_result(result))
+                     receipt=Receipt.of_result(result), device="" if device == ANY else device)
     return value
 
 

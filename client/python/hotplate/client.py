@@ -11,6 +11,7 @@ from .errors import Error, InvalidType
 from .expressions import KERNEL, Expression, evaluated
 from .jobs import Job, Jobs
 from .kernels import Kernels, sent_once
+from .namespace import of_client
 from .numpy_functions import NumPyFunctions
 from .receipt import Receipt
 
@@ -312,8 +313,17 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
 
     # Arrays.
 
+    @property
+    def xp(self) -> Any:
+        """hotplate.xp with this client: what makes arrays makes them here.
+
+        Example:
+            >>> gpu.xp.zeros((2, 3))
+        """
+        return of_client(self)
+
     def array(self, data: Any = None, name: str = "", lease: Optional[Seconds] = None, replace: bool = False,
-              dtype: Any = None, progress: Any = None) -> Array:
+              dtype: Any = None, progress: Any = None, device: Optional[str] = None) -> Array:
         """Sends an array to the daemon, where it stays. Without `data`, looks up the array called `name`.
 
         Args:
@@ -323,11 +333,13 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             replace: True replaces an array of the same name; without it that is refused.
             dtype: as in numpy.asarray.
             progress: True, or a function of a fraction (0 to 1) and a text.
+            device: the id of a device of the daemon: operations on the array and its jobs run there. The elements are copied there
+                at first use.
 
         Raises:
-            ValueError: there is an array of that name already, or `data` has more than 8 axes.
-            TypeError: the elements are not numbers; a masked array; an array that is on a daemon already; `lease`, `dtype`
-                or `replace` without data.
+            ValueError: there is an array of that name already, `data` has more than 8 axes, or there is no such device.
+            TypeError: the elements are not numbers; a masked array; an array that is on a daemon already; `lease`, `dtype`,
+                `replace` or `device` without data.
             KeyError: without data: there is no array of that name.
             MemoryError: the daemon has no room for it.
             ConnectionError: the daemon does not answer.
@@ -337,7 +349,7 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         Example:
             >>> A = gpu.array(np.eye(3000), name="A")
         """
-        return send(self, data, name, lease, replace, dtype, progress)
+        return send(self, data, name, lease, replace, dtype, progress, device)
 
     @property
     def arrays(self) -> list[Array]:

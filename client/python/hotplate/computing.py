@@ -1,17 +1,16 @@
-"""What an array on the daemon computes: operators, Python's numbers of it, and the rest of an ndarray."""
+"""The operators of an array on the daemon, and its conversions to Python's numbers."""
 
 from __future__ import annotations
 
-import dis
-import sys
 from typing import TYPE_CHECKING, Any, Callable, Iterator, TypeVar
 
 import numpy as np
 
 from .arguments import shown
-from .errors import InvalidCall, InvalidType
+from .errors import InvalidCall, InvalidType, OutOfBounds
 from .methods import Methods
-from .operations import Lazy, each, node_of, told
+from .multiplying import product
+from .operations import Lazy, each, integer, node_of, told
 from .refusing import refuse_attribute
 
 Self = TypeVar("Self", bound="Computing")
@@ -21,7 +20,7 @@ _ARRAYS = (Lazy, np.ndarray, np.generic, list, tuple)
 
 
 class Computing(Methods):
-    """Operators, and what an array is to Python: a number, a truth, a sequence."""
+    """Operators, products, and the conversions by float(), bool(), len() and the like."""
 
     # Arrays are themselves in sets and dicts, though == compares elements.
     __hash__ = object.__hash__
@@ -88,7 +87,13 @@ class Computing(Methods):
             >>> x.sum().item()
         """
         if index:
-            one: Any = self[index if len(index) > 1 or isinstance(index[0], tuple) else np.unravel_index(index[0], self._shape)]
+            places = index[0] if isinstance(index[0], tuple) else index
+            if len(places) == 1:
+                place = integer("index", places[0])
+                if not -self.size <= place < self.size:
+                    raise OutOfBounds(f"index {place} is out of bounds for size {self.size} of {told(self)}")
+                places = tuple(map(int, np.unravel_index(place % self.size, self._shape)))
+            one: Any = self[places]
             return one.item()
         if self.size != 1:
             raise InvalidCall(f"can only convert an array of size 1 to a Python scalar; this one is {told(self)}")
@@ -129,7 +134,7 @@ class Computing(Methods):
 
     def __iter__(self: Self) -> Iterator[Self]:
         if not self._shape:
-            raise InvalidType("iteration over an array without axes")
+            raise InvalidType(f"iteration over {told(self)}, which has no axes")
         return (self[place] for place in range(self._shape[0]))
 
     def __reversed__(self: Self) -> Iterator[Self]:
@@ -154,13 +159,16 @@ class Computing(Methods):
         return self._client.dot(self, other, keep=True)
 
     def __matmul__(self, other: Any) -> Any:
-        return self._client.matmul(self, other, keep=True) if isinstance(other, _ARRAYS) else NotImplemented
+        return product(self, self._like(other)) if isinstance(other, _ARRAYS) else NotImplemented
 
     def __rmatmul__(self, other: Any) -> Any:
-        return self._client.matmul(other, self, keep=True) if isinstance(other, _ARRAYS) else NotImplemented
+        return product(self._like(other), self) if isinstance(other, _ARRAYS) else NotImplemented
+
+    def _like(self: Self, other: Any) -> Self:
+        return other if isinstance(other, Computing) else self._of(node_of(self._client, other))  # type: ignore[return-value]
 
     def __imatmul__(self: Self, other: Any) -> Self:
-        return self._assign(node_of(self._client, self @ other), "matmul")
+        return self._update(lambda: node_of(self._client, self @ other), "matmul")
 
     def __divmod__(self: Self, other: Any) -> tuple[Self, Self]:
         return self // other, self % other
@@ -170,54 +178,37 @@ class Computing(Methods):
 
 
 def _binary(name: str) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    """Of an operator: x + y, the same with x and y exchanged, and x += y."""
+    """The methods of a binary operator: for x + y, for y + x where y is no array of the daemon's, and for x += y."""
     text = name + "({},{})"
 
     def forward(self: Computing, other: Any) -> Any:
-        if type(other) not in _NUMBERS and not isinstance(other, _ARRAYS):
-            return _no_operand(self, name, other)
+        if type(other) not in _NUMBERS and not isinstance(other, _ARRAYS) and not _is_operand(self, name, other):
+            return NotImplemented
         return self._of(each(self._client, text, (self, other), name))
 
     def reflected(self: Computing, other: Any) -> Any:
-        if type(other) not in _NUMBERS and not isinstance(other, _ARRAYS):
-            return _no_operand(self, name, other)
+        if type(other) not in _NUMBERS and not isinstance(other, _ARRAYS) and not _is_operand(self, name, other):
+            return NotImplemented
         return self._of(each(self._client, text, (other, self), name))
 
     def in_place(self: Computing, other: Any) -> Any:
-        if type(other) not in _NUMBERS and not isinstance(other, _ARRAYS):
+        if type(other) not in _NUMBERS and not isinstance(other, _ARRAYS) and not _is_operand(self, name, other):
             return NotImplemented
-        if self._base is not None and is_stored_back():
-            return forward(self, other)  # A[1:3] += 1, where this is A[1:3]
-        self._check_may_change()
-        return self._assign(each(self._client, text, (self, other), name), name)
+        if self._is_number:
+            return forward(self, other)
+        return self._update(lambda: each(self._client, text, (self, other), name), name)
 
     return forward, reflected, in_place
 
 
-def _no_operand(array: Computing, name: str, other: Any) -> Any:
+def _is_operand(array: Computing, name: str, other: Any) -> bool:
+    """Whether an object of another package is an array."""
     if other is None and name in ("equal", "not_equal"):
         raise InvalidType(f"{told(array)} is compared with None: write A is None, or A is not None")
     if hasattr(other, "__array__") or hasattr(other, "__dlpack__"):
-        return _with_array(array, name, other)
+        return getattr(other, "__array_ufunc__", 0) is not None
     if name in ("equal", "not_equal") and isinstance(other, (str, bytes)):
         raise InvalidType(f"{told(array)} is compared with {shown(other)}, which is no number")
-    return NotImplemented
-
-
-def _with_array(array: Computing, name: str, other: Any) -> Any:
-    if getattr(other, "__array_ufunc__", 0) is None:
-        return NotImplemented
-    return array._of(each(array._client, name + "({},{})", (array, np.asarray(other)), name))
-
-
-def is_stored_back() -> bool:
-    """Whether the operator two frames above is that of a statement A[…] += x, which stores its result in A again."""
-    frame = sys._getframe(2)
-    after = False
-    for instruction in dis.get_instructions(frame.f_code):
-        if instruction.offset > frame.f_lasti and not instruction.opname.startswith(("SWAP", "ROT", "CACHE", "EXTENDED", "COPY")):
-            return after and instruction.opname.startswith(("STORE_SUBSCR", "STORE_SLICE"))
-        after = after or instruction.offset == frame.f_lasti
     return False
 
 

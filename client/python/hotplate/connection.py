@@ -25,7 +25,8 @@ class Connection:
         self._core = core
         self._server = core.server_name  # also of one that is closed
         self._generation = ""  # see same_daemon
-        self._computing = threading.RLock()  # while an expression of its arrays runs: see graph.compute
+        self._computing = threading.RLock()  # while an expression of its arrays runs: see sending.compute
+        self._ids: list[str] = []  # see _device_ids
         self._number = next(_numbers)
         _open.add(self)
 
@@ -101,6 +102,12 @@ class Connection:
             >>> gpu.info()["versions"]["hotplate"]
         """
         return self._core.info()
+
+    def _device_ids(self) -> list[str]:
+        """The ids of the daemon's devices, which stay as they are. Asks once."""
+        if not self._ids:
+            self._ids = [str(device["id"]) for device in self.info()["devices"]]
+        return self._ids
 
     def same_daemon(self, other: Connection) -> bool:
         """Whether both clients are connected to the same daemon. Asks each daemon once; names do not tell.

@@ -291,9 +291,12 @@ class RemoteError(JobFailed):
         return f"{super().__str__()}\n{self.traceback}".rstrip()
 
 
+# Kernels report an index that an expression computed as INVALID_ARGUMENT, as all that is wrong with their inputs; only the message
+# tells it from the rest. OUT_OF_RANGE needs no message.
+_OUT_OF_BOUNDS = " is out of bounds for axis "
 _OF_CODE = {
     "INVALID_ARGUMENT": InvalidCall,
-    "OUT_OF_RANGE": InvalidCall,
+    "OUT_OF_RANGE": OutOfBounds,
     "NOT_FOUND": NotFound,
     "ALREADY_EXISTS": AlreadyExists,
     "UNAVAILABLE": ConnectionFailed,
@@ -319,8 +322,8 @@ def _kind(code: str, message: str, fields: Sequence[str], end: Optional[Mapping[
             return JobTimeout
         if end["state"] == "CANCELLED":
             return JobCancelled
-        if code in ("OUT_OF_RANGE", "INVALID_ARGUMENT") and " is out of bounds for axis " in message:
-            return JobOutOfBounds  # of an expression, by whose values alone it is known
+        if code == "OUT_OF_RANGE" or code == "INVALID_ARGUMENT" and _OUT_OF_BOUNDS in message:
+            return JobOutOfBounds
         return JobOutOfMemory if exhausted and "memory" in fields else JobFailed
     if code == "NOT_FOUND" and "kernel" in fields:
         return UnknownKernel

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from typing import Any, Mapping, Optional, Sequence
 
 import numpy as np
@@ -14,8 +13,11 @@ from .arguments import is_no_array, near, path, shown, without_mask
 from .arrays import Array
 from .calls import Call, Plan
 from .connection import Connection
-from .errors import InvalidType
+from .errors import InvalidType, UnknownName
 from .kernel_spec import OPTIONS
+from .operations import SCALARS, is_scalar
+from .sending import literal
+from .user_line import users_line, warn
 
 KERNEL = "expression"
 
@@ -28,13 +30,15 @@ class Expression(Plan):
                           "inputs": [{"name": name, "type": "float64"} for name in inputs],
                           "outputs": [{"name": name} for name in outputs]})
         self.text = text
+        self._place = users_line(2)
 
     def value(self, client: Connection, result: _core.Result, out: Optional[Mapping[str, np.ndarray[Any, Any]]],
-              keep: Optional[Mapping[str, tuple[str, Optional[float]]]]) -> Any:
-        """As of a kernel, with NumPy's warnings."""
+              keep: Optional[Mapping[str, tuple[str, Optional[float]]]], device: str = "") -> Any:
+        """The value of the outputs. Warns as NumPy does, at the line that the expression was written on."""
+        value = super().value(client, result, out, keep, device)
         if result.warning:
-            warnings.warn(result.warning, RuntimeWarning, stacklevel=5)
-        return super().value(client, result, out, keep)
+            warn(result.warning, self._place)
+        return value
 
     def call(self, client: Connection, values: Mapping[str, Any], numbers: Mapping[str, Any],
              options: Mapping[str, Any]) -> Call:
@@ -66,17 +70,23 @@ def evaluated(client: Connection, text: Any, names: Optional[Mapping[str, Any]],
     for name, value in given.items():
         if name not in taken:
             raise InvalidType(f"eval: the expression has no name {name!r}{near(name, [*taken, *OPTIONS])}")
-        if type(value) in (bool, int, float) and not (type(value) is int and not -2**63 <= value < 2**63):
+        if is_scalar(value):
             numbers[name] = value
-        elif type(value) in (int, complex):  # a literal, which is weak as Python's numbers are
-            text = re.sub(rf"\b{name}\b", f"({value!r})", text)
+        elif type(value) in (int, complex):
+            if name in outputs:
+                raise UnknownName(f"eval: {name} is a number that is given; give the result another name")
+            text = _with_number(text, name, value)
         else:
             values[name] = _input(name, value)
     if not any(isinstance(value, _core.PathRef) for value in values.values()):
         _core.check_expression(text, [(name, str(value.dtype), value.shape) for name, value in values.items()],
-                               [(name, {bool: "bool", int: "int64", float: "float64"}[type(value)])
-                                for name, value in numbers.items()])
+                               [(name, SCALARS[type(value)]) for name, value in numbers.items()])
     return Expression(text, list(values), outputs).call(client, values, numbers, options)
+
+
+def _with_number(text: str, name: str, value: Any) -> str:
+    """The text with a number for a name: it is weak, as Python's numbers are. Attributes and keywords of the name stay."""
+    return re.sub(rf"(?<!\.)\b{name}\b(?!\s*=[^=])", literal(value), text)
 
 
 def _input(name: str, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Elements of an array on the daemon: as few bytes as a view needs, and the few that are printed."""
+"""Fetches elements of an array on the daemon: only those that a view has, or that are printed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def read(core: Any, id: str, begin: int, steps: tuple[int, ...], to: np.ndarray[
 
 
 def edges(array: Any) -> np.ndarray[Any, Any]:
-    """What NumPy prints of an array: all of it, or the elements at its edges, with some others between them."""
+    """An array for numpy.array2string: all elements of a small one. Of a large one the first and last along each axis, which are
+    all that is printed, with a zero between them where it prints "...".
+    """
     options = np.get_printoptions()
     most, edge = int(options["threshold"]), int(options["edgeitems"])
     if array.size <= most:

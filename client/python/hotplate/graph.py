@@ -1,4 +1,4 @@
-"""What was written and is not computed yet: the nodes of a graph of operations.
+"""The graph of the operations that were written and have not run yet.
 
 1. An operation on an array makes a Node: its text with gaps, its operands, the user's line (noting.py). Its dtype and shape are
    known.
@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from typing import Any, Optional
 
@@ -18,10 +19,16 @@ import numpy as np
 from . import _core
 from .connection import Connection
 from .receipt import Receipt
+from .user_line import Place
 
 # Kinds of nodes: a stored array, one of this process that is sent along, a view of another node, an operation element by
 # element, and one that is a statement by itself (a reduction).
 STORED, SENT, VIEW, EACH, WHOLE = range(5)
+# In the place of an id: no array of the daemon can have it.
+_FREED = "(freed)"
+# An array that is used in a loop has many dependents, most of which are gone: they are looked through from so many on.
+_MANY_DEPENDENTS = 16
+_depending = threading.Lock()
 
 
 class Stored(_core.ArrayRef):
@@ -66,21 +73,23 @@ class Node:
         bases: how many of the first operands are read at other places than the result's own: they have to be stored.
         space: the shape that the operation runs over.
         value: of STORED, the Stored; of SENT, the ndarray; else None.
-        place: the user's line, (file, number).
+        place: the user's line.
         holder: a weak reference to the Array that shows this node.
-        dependents: weak references to nodes that have this among their operands.
+        dependents: weak references to nodes that have this among their operands; some may be gone, or computed.
         weight: not more nodes than these wait for a value below this one, with itself.
         name: of the daemon's array, if it has one.
+        device: the id of the device that operations on it run on; empty: any.
     """
 
-    # Of the class: most nodes have no others, and a node is made for each operation.
+    # Most nodes keep these values. They are attributes of the class because each operation makes a node, which has to be fast.
     value: Any = None
     bases = 0
-    place: Optional[tuple[str, int]] = None
+    place: Optional[Place] = None
     holder: Optional[weakref.ref[Any]] = None
     dependents: Optional[list[weakref.ref[Node]]] = None
     weight = 0
     name = ""
+    device = ""
     receipt: Optional[Receipt] = None
 
     def __init__(self, client: Connection, kind: int, dtype: str, shape: tuple[int, ...], text: Any,
@@ -99,18 +108,35 @@ class Node:
         holder = None if self.holder is None else self.holder()
         return holder is not None and holder._node is self
 
+    def depend(self, operand: Node) -> None:
+        """Says that this node waits for an operand, which is not computed yet."""
+        with _depending:
+            known = operand.dependents or []
+            if len(known) >= _MANY_DEPENDENTS and len(known) & (len(known) - 1) == 0:  # 16, 32, 64 and so on
+                known = [reference for reference in known if (node := reference()) is not None and node.kind > SENT]
+            known.append(weakref.ref(self))
+            operand.dependents = known
+
     def told(self) -> str:
         """The array in the words of an error."""
         name = f" {self.name!r}" if self.name else ""
         return f"array{name} {self.dtype} {list(self.shape)}"
 
 
-def stored(client: Connection, id: str, dtype: str, shape: tuple[int, ...], owned: bool, name: str = "") -> Node:
+def stored(client: Connection, id: str, dtype: str, shape: tuple[int, ...], owned: bool, name: str = "",
+           device: str = "") -> Node:
     """The node of an array that the daemon has."""
     node = Node(client, STORED, dtype, shape, None, (), shape)
     node.value = Stored(client, id, owned)
     node.name = name
+    if device:
+        node.device = device
     return node
+
+
+def freed(node: Node) -> Node:
+    """The node of an array that was freed before the daemon had it."""
+    return stored(node.client, _FREED, node.dtype, node.shape, owned=False, device=node.device)
 
 
 def sent(client: Connection, value: np.ndarray[Any, Any]) -> Node:
@@ -125,14 +151,9 @@ def view(base: Node, shape: tuple[int, ...], offset: int, strides: tuple[int, ..
     node = Node(base.client, VIEW, base.dtype, shape, (offset, shape, strides), (base,), shape)
     node.bases = 1
     node.name = base.name
+    if base.device:
+        node.device = base.device
     if base.kind > SENT:
-        _depends(node, base)
+        node.depend(base)
         node.weight = base.weight
     return node
-
-
-def _depends(node: Node, operand: Node) -> None:
-    if operand.dependents is None:
-        operand.dependents = [weakref.ref(node)]
-    else:
-        operand.dependents.append(weakref.ref(node))

@@ -1,4 +1,4 @@
-"""Parts of an array by an index, and assignment to them, by NumPy's rules."""
+"""Parts of an array by an index, by NumPy's rules."""
 
 from __future__ import annotations
 
@@ -7,32 +7,95 @@ from typing import Any, Optional, Sequence
 
 import numpy as np
 
-from .errors import InvalidCall, InvalidType, OutOfBounds
-from .graph import EACH, Axis, Node, view
-from .noting import note
-from .operations import Lazy, converted, gathered, made, node_of, told
-from .views import Geometry, basic, in_order, is_basic, phantom, viewed
+from .errors import InvalidCall, OutOfBounds
+from .graph import Axis, Node, view
+from .operations import Lazy, each, gathered, node_of, told
+from .views import Geometry, basic, dtype_of, in_order, is_basic, phantom, shape_of, viewed
 
-_MASK = "how many elements it selects, only its values say: fetch it, A[M.numpy()], or write numpy.where(M, A, …)"
+# The key of a mask without axes that is false. As None it adds an axis, but one without elements.
+_NOTHING: Any = object()
 
 
-def keys_of(index: Any) -> tuple[Any, ...]:
-    """An index as its keys; lists are arrays, and masks of this process the indices of what is true."""
+def keys_of(index: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """An index of an array of that shape as its keys. Lists become arrays; masks of this process the indices of what is true.
+
+    Raises:
+        IndexError: a mask has another shape than the axes that it is for.
+    """
+    given = [_plain(key) for key in (index if isinstance(index, tuple) else (index,))]
     keys: list[Any] = []
-    for key in index if isinstance(index, tuple) else (index,):
-        if isinstance(key, (bool, np.bool_)):
-            keys.extend((None,) if key else (None, slice(0, 0)))  # as an axis of one element, or of none
-        elif is_basic(key) or isinstance(key, Lazy):
+    axis = 0
+    for place, key in enumerate(given):
+        if key is Ellipsis:
+            axis = len(shape) - sum(_axes(one) for one in given[place + 1:])
             keys.append(key)
-        elif hasattr(key, "__index__") and not isinstance(key, np.ndarray):
-            keys.append(key.__index__())
+        elif is_mask(key):
+            check_mask(shape_of(key), shape, axis)
+            keys.extend(_selected(key))
+            axis += _axes(key)
         else:
-            plain = np.asarray(key)
-            if plain.dtype == bool:
-                keys.extend(np.nonzero(plain) if plain.ndim else (None,) if plain else (None, slice(0, 0)))
-            else:
-                keys.append(plain.astype(np.int64) if plain.size == 0 and not isinstance(key, np.ndarray) else plain)
+            keys.append(key)
+            axis += _axes(key)
     return tuple(keys)
+
+
+def _selected(mask: Any) -> tuple[Any, ...]:
+    """The indices of what is true in a mask. Of one on the daemon, the call waits for their number."""
+    if not shape_of(mask):
+        return (None,) if mask else (_NOTHING,)
+    return places_of(positions(mask), mask._shape) if isinstance(mask, Lazy) else np.nonzero(mask)
+
+
+def positions(array: Any) -> Any:
+    """The places in C order of the elements that are not zero: the kernel `nonzero`. The call waits for their number."""
+    return array._client.nonzero(array.reshape(-1), keep=True)
+
+
+def places_of(flat: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
+    """Places in C order as an index along each axis of a shape."""
+    if len(shape) == 1:
+        return (flat,)
+    return tuple(flat._of(each(flat._client, "remainder(floor_divide({},{}),{})", (flat, stride, max(length, 1))))
+                 for length, stride in zip(shape, in_order(shape)))
+
+
+def _plain(key: Any) -> Any:
+    """A key of an index, of which a list or a number of another kind is an ndarray or an int."""
+    if isinstance(key, (bool, np.bool_)):
+        return np.asarray(key)
+    if is_basic(key) or isinstance(key, Lazy):
+        return key
+    if hasattr(key, "__index__") and not isinstance(key, np.ndarray):
+        return key.__index__()
+    plain = np.asarray(key)
+    return plain.astype(np.int64) if plain.size == 0 and not isinstance(key, np.ndarray) else plain
+
+
+def _axes(key: Any) -> int:
+    """How many axes of the array a key indexes."""
+    if key is None or key is Ellipsis:
+        return 0
+    return len(shape_of(key)) if is_mask(key) else 1
+
+
+def is_mask(key: Any) -> bool:
+    """Whether one key of an index is an array of bools."""
+    return isinstance(key, (Lazy, np.ndarray)) and dtype_of(key) == "bool"
+
+
+def check_mask(mask: tuple[int, ...], shape: tuple[int, ...], axis: int) -> None:
+    """Checks that a mask has the same shape as the axes that it indexes, which begin at `axis`.
+
+    Raises:
+        IndexError: it has another shape.
+    """
+    for length, place in zip(mask, range(axis, len(shape))):
+        if length not in (0, shape[place]):
+            raise OutOfBounds(f"boolean index did not match indexed array along axis {place}; size of axis is {shape[place]} but "
+                              f"size of corresponding boolean axis is {length}")
+    if axis + len(mask) > len(shape):
+        raise OutOfBounds(f"too many indices for array: array is {len(shape)}-dimensional, but the mask is for {len(mask)} axes "
+                          f"from axis {axis} on")
 
 
 def _are_basic(keys: Sequence[Any]) -> bool:
@@ -45,7 +108,19 @@ def part(geometry: Geometry, keys: tuple[Any, ...]) -> Optional[Geometry]:
     Raises:
         IndexError: as NumPy does.
     """
+    if any(key is _NOTHING for key in keys):
+        return _without_elements(geometry, keys)
     return viewed(geometry, lambda whole: whole[basic(keys)]) if _are_basic(keys) else None
+
+
+def _without_elements(geometry: Geometry, keys: tuple[Any, ...]) -> Geometry:
+    found = part(geometry, tuple(None if key is _NOTHING else key for key in keys))
+    if found is None:
+        raise InvalidCall("an index has arrays of integers and a mask without axes: index by one after the other")
+    place = next(place for place, key in enumerate(keys) if key is _NOTHING)
+    before, behind = ([key is None or key is _NOTHING or isinstance(key, slice) for key in some] for some in (keys[:place], keys[place:]))
+    axis = len(found[0]) - sum(behind) if any(key is Ellipsis for key in keys[:place]) else sum(before)
+    return found[0][:axis] + (0,) + found[0][axis + 1:], 0, (0,) * len(found[0])
 
 
 def gather(array: Any, keys: tuple[Any, ...]) -> Node:
@@ -53,12 +128,10 @@ def gather(array: Any, keys: tuple[Any, ...]) -> Node:
 
     Raises:
         IndexError: an index is no integer, or one of this process is outside.
-        TypeError: a mask on the daemon.
     """
-    _check_masks(array, keys)
     arrays = [place for place, key in enumerate(keys) if key is not None and key is not Ellipsis and not isinstance(key, slice)]
     together = arrays == list(range(arrays[0], arrays[-1] + 1))
-    # What views can do first; the places of the arrays are whole axes then.
+    # First the integers, slices, None and ... as a view, in which the axes that arrays index are whole.
     sub = array[tuple(slice(None) if place in arrays else key for place, key in enumerate(keys))]
     axes = _axes_of(keys, arrays, sub.ndim)
     indices = [_checked_index(array, keys[place], sub.shape[axis]) for place, axis in zip(arrays, axes)]
@@ -78,12 +151,6 @@ def gather(array: Any, keys: tuple[Any, ...]) -> Node:
         operands[axis] = index if isinstance(index, int) else _spread(node_of(array._client, index, "index"), inner, before,
                                                                       shape)
     return gathered(array._client, node_of(array._client, sub), operands, shape)
-
-
-def _check_masks(array: Any, keys: Sequence[Any]) -> None:
-    for key in keys:
-        if isinstance(key, Lazy) and key._dtype == "bool":
-            raise InvalidType(f"{told(array)} is indexed by a mask on the daemon, {told(key)}: {_MASK}")
 
 
 def _axes_of(keys: Sequence[Any], arrays: Sequence[int], rank: int) -> list[int]:
@@ -122,185 +189,3 @@ def _spread(index: Node, inner: tuple[int, ...], before: int, shape: tuple[int, 
         return index
     strides = np.broadcast_to(phantom(index.shape, in_order(index.shape)), inner).strides
     return view(index, shape, 0, (0,) * before + strides + (0,) * (len(shape) - before - len(inner)))
-
-
-class _Written:
-    """A text with numbered gaps, and its operands."""
-
-    def __init__(self) -> None:
-        self.operands: list[Any] = []
-
-    def add(self, operand: Any) -> str:
-        self.operands.append(operand)
-        return f"{{{len(self.operands) - 1}}}"
-
-
-def assigned(array: Any, index: Any, value: Any) -> Optional[Node]:
-    """Notes the array with other elements at an index; None if the index names none.
-
-    Raises:
-        ValueError: the value does not fit into the part.
-        IndexError: as NumPy does.
-        TypeError: the index has arrays of integers.
-    """
-    mask = _mask(array, index)
-    if mask is not None:
-        return _where(array, mask, value)
-    keys = keys_of(index)
-    shape, _, _ = part((array.shape, 0, in_order(array.shape)), keys) or _refuse(array)
-    scalar, source = _value(array, value, shape)
-    if 0 in shape:
-        return None
-    written = _Written()
-    text, bases = ("", 0) if source is None else _source(written, array, keys, shape, source)
-    inside = _inside(written, array, keys)
-    if source is None:
-        text = written.add(scalar)
-    elif source.dtype != array._dtype:
-        text = f"{array._dtype}({text})"
-    if not inside and source is None:
-        return made(array._client, array._dtype + "({})", [scalar], array._dtype, array.shape)
-    if source is not None and source.shape == array.shape and all(span is None or span[:2] == (0, 1) for span in _spans(array, keys)):
-        return converted(array._client, source, array._dtype)
-    own = written.add(array._node)
-    condition = inside[0] if inside else "True"
-    for one in inside[1:]:
-        condition = f"bitwise_and({condition},{one})"
-    return note(array._client, EACH, array._dtype, array.shape, f"where({condition},{text},{own})", tuple(written.operands),
-                bases)
-
-
-def _refuse(array: Any) -> Geometry:
-    raise InvalidType(f"elements of {told(array)} are not assigned at places that arrays of integers name: write "
-                      "numpy.where(condition, value, A), or assign to A.numpy() and send that, gpu.array(a)")
-
-
-def _value(array: Any, value: Any, shape: tuple[int, ...]) -> tuple[Any, Optional[Node]]:
-    """What is assigned: a number of the array's dtype, or else a node that fits into the shape."""
-    if not isinstance(value, Lazy) and np.ndim(value) == 0:
-        one = np.empty((), array._dtype)
-        one[...] = value  # by NumPy's rules, and with its errors
-        return one.item(), None
-    node = node_of(array._client, value, "value")
-    its = node.shape
-    while len(its) > len(shape) and its[0] == 1:
-        its = its[1:]
-    if len(its) > len(shape) or any(length not in (1, own) for length, own in zip(reversed(its), reversed(shape))):
-        raise InvalidCall(f"could not broadcast input array from shape {node.shape} into shape {shape}")
-    return None, node if its == node.shape else view(node, its, 0, in_order(its))
-
-
-def _spans(array: Any, keys: tuple[Any, ...]) -> list[Any]:
-    """What an index says of each axis of the array, in order: an int, or a slice's (start, step, length); None for each axis that
-    is new."""
-    named = sum(key is not None and key is not Ellipsis for key in keys)
-    if not any(key is Ellipsis for key in keys):
-        keys = (*keys, Ellipsis)
-    spans: list[Any] = []
-    axis = 0
-    for key in keys:
-        if key is Ellipsis:
-            for _ in range(len(array.shape) - named):
-                spans.append((0, 1, array.shape[axis]))
-                axis += 1
-        elif key is None:
-            spans.append(None)
-        elif isinstance(key, slice):
-            start, stop, step = key.indices(array.shape[axis])
-            spans.append((start, step, len(range(start, stop, step))))
-            axis += 1
-        else:
-            place = int(key)
-            spans.append(place + (array.shape[axis] if place < 0 else 0))
-            axis += 1
-    return spans
-
-
-def _inside(written: _Written, array: Any, keys: tuple[Any, ...]) -> list[str]:
-    """The conditions under which a place of the array is in the part."""
-    conditions = []
-    for axis, span in enumerate(one for one in _spans(array, keys) if one is not None):
-        at = written.add(Axis(axis))
-        if isinstance(span, int):
-            conditions.append(f"equal({at},{written.add(span)})")
-            continue
-        start, step, length = span
-        first, last = sorted((start, start + (length - 1) * step))
-        if first > 0:
-            conditions.append(f"greater_equal({at},{written.add(first)})")
-        if last < array.shape[axis] - 1:
-            conditions.append(f"less_equal({at},{written.add(last)})")
-        if abs(step) > 1 and length > 1:
-            conditions.append(f"equal(remainder(subtract({at},{written.add(first)}),{written.add(abs(step))}),0)")
-    return conditions
-
-
-def _source(written: _Written, array: Any, keys: tuple[Any, ...], shape: tuple[int, ...],
-            source: Node) -> tuple[str, int]:
-    """The text of the value's element for a place of the array in the part, and of any element for one outside; and how many
-    operands it reads at other places."""
-    spans = _spans(array, keys)
-    axes = [axis for axis, span in zip(_own_axes(spans), spans) if not isinstance(span, int)]
-    kept = [span for span in spans if not isinstance(span, int)]
-    skipped = len(shape) - len(source.shape)
-    moved = [(axes[skipped + place], kept[skipped + place], length) for place, length in enumerate(source.shape)]
-    if all(length == 1 or span[:2] == (0, 1) for _, span, length in moved):
-        strides = [0] * len(array.shape)
-        for (axis, _, length), stride in zip(moved, in_order(source.shape)):
-            if length > 1:
-                strides[axis] = stride
-        return written.add(source if source.shape == array.shape else view(source, array.shape, 0, tuple(strides))), 0
-    base = written.add(source)
-    indices = []
-    for axis, span, length in moved:
-        if length == 1:
-            indices.append("0")
-            continue
-        start, step, _ = span
-        at = f"subtract({written.add(Axis(axis))},{written.add(start)})"
-        at = at if step == 1 else f"floor_divide({at},{written.add(step)})"
-        indices.append(f"clip({at},0,{written.add(length - 1)})")
-    return f"{base}[{','.join(indices)}]", 1
-
-
-def _own_axes(spans: Sequence[Any]) -> list[int]:
-    axes, axis = [], 0
-    for span in spans:
-        axes.append(axis)
-        axis += span is not None
-    return axes
-
-
-def _mask(array: Any, index: Any) -> Any:
-    """The mask, if an index is one; also of the first axes alone."""
-    if isinstance(index, tuple) and len(index) == 1:
-        index, = index
-    if isinstance(index, list):
-        index = np.asarray(index)
-    if isinstance(index, Lazy):
-        is_mask = index._dtype == "bool"
-    else:
-        is_mask = isinstance(index, np.ndarray) and index.dtype == bool and index.ndim > 0
-    if not is_mask:
-        return None
-    shape = tuple(index.shape)
-    if shape != array.shape[:len(shape)]:
-        raise OutOfBounds(f"boolean index did not match indexed array: the mask is {list(shape)}, and the array is "
-                          f"{list(array.shape)}")
-    return index
-
-
-def _where(array: Any, mask: Any, value: Any) -> Node:
-    its = tuple(np.shape(value)) if not isinstance(value, Lazy) else tuple(value._shape)
-    rest = array.shape[len(mask.shape):]
-    scalar, source = _value(array, value, rest) if len(its) <= len(rest) or its == (1,) else (None, None)
-    if scalar is None and source is None:
-        raise InvalidType(f"elements of {told(array)} that a mask selects are assigned from one number, not from an array of shape "
-                          f"{list(its)}: write A[...] = numpy.where(M, values, A), with values of A's shape")
-    where = node_of(array._client, mask, "mask")
-    if where.shape != array.shape:
-        where = view(where, array.shape, 0, in_order(where.shape) + (0,) * len(rest))
-    if source is None:
-        return note(array._client, EACH, array._dtype, array.shape, "where({},{},{})", (where, scalar, array._node))
-    return note(array._client, EACH, array._dtype, array.shape, "where({}," + array._dtype + "({}),{})",
-                (where, source, array._node))

@@ -119,6 +119,11 @@ class Kernels(Connection):
             self._plans[name] = plan
         return plan
 
+    def _takes(self, kernel: str, dtype: str) -> bool:
+        """Whether the first input of a kernel can have a dtype."""
+        _, dtypes = next(iter(self._plan(kernel).rules.values()))
+        return any(one.name == dtype for one in dtypes)
+
     if not TYPE_CHECKING:  # to which _kernels.pyi tells the names, so that it finds `gpu.matmull`
 
         def __getattr__(self, name):

@@ -9,7 +9,7 @@ import numpy as np
 from .arguments import shown
 from .errors import InvalidCall, InvalidType
 from .noted import Noted
-from .operations import converted, dtype_name, each, integer, reduced, told
+from .operations import RANGES, axis_of, converted, dtype_name, each, integer, reduced, told
 from .views import in_order, is_in_order
 
 Self = TypeVar("Self", bound="Methods")
@@ -130,8 +130,7 @@ class Methods(Noted):
         """
         if axis is None:
             return self.ravel()[indices]
-        place = axis + len(self._shape) if axis < 0 else axis
-        keys: tuple[Any, ...] = (slice(None),) * place + (indices,)
+        keys: tuple[Any, ...] = (slice(None),) * axis_of(axis, len(self._shape)) + (indices,)
         return self[keys]
 
     def copy(self: Self, order: str = "C") -> Self:
@@ -213,11 +212,17 @@ class Methods(Noted):
         Example:
             >>> x.clip(0, 1)
         """
-        if min is None or max is None:
-            name = "maximum" if max is None else "minimum"
-            limit = min if max is None else max
-            node = converted(self._client, self, self._dtype) if limit is None else each(
-                self._client, name + "({},{})", [self, limit], "clip")
+        low, high = RANGES.get(self._dtype, (None, None))
+        if low is not None and type(min) is int and min <= low:
+            min = None  # no limit, though the dtype cannot hold it
+        if high is not None and type(max) is int and max >= high:
+            max = None
+        if min is None and max is None:
+            node = converted(self._client, self, self._dtype)
+        elif max is None:
+            node = each(self._client, "maximum({},{})", [self, min], "clip")
+        elif min is None:
+            node = each(self._client, "minimum({},{})", [self, max], "clip")
         else:
             node = each(self._client, "clip({},{},{})", [self, min, max], "clip")
         return self._into(node, out, "clip")
@@ -225,6 +230,8 @@ class Methods(Noted):
     # Reductions.
 
     def _reduced(self: Self, operation: str, axis: Any, keepdims: bool, out: Any = None, more: str = "") -> Self:
+        if isinstance(axis, (tuple, list)) and not axis:  # each element by itself
+            return self[..., None]._reduced(operation, -1, False, out, more)
         options = ""
         if axis is not None:
             axes = tuple(integer("axis", one) for one in axis) if isinstance(axis, (tuple, list)) else integer("axis", axis)

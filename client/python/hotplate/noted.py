@@ -7,9 +7,10 @@ from typing import Any, Callable, Optional, TypeVar
 
 import numpy as np
 
+from .assigning import assigned, placed
 from .errors import InvalidCall, InvalidType
 from .graph import STORED, Node, view
-from .indexing import assigned, gather, keys_of, part
+from .indexing import gather, keys_of, part
 from .operations import Lazy, converted, told
 from .sending import compute
 from .views import Geometry, in_order, is_in_order, viewed
@@ -22,7 +23,11 @@ class Noted(Lazy):
 
     _base: Any = None
     _geometry: Geometry
-    _seen: Optional[tuple[Node, Node]] = None
+    # Of a view: its node and that of its base, as long as something else holds them; and a copy that `id` or a kernel asked for.
+    _seen: Optional[tuple[weakref.ref[Node], weakref.ref[Node]]] = None
+    _copied: Optional[Node] = None
+    # Whether it is a number in NumPy, a result or an element without axes: then x += 1 makes another.
+    _is_number = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -88,7 +93,7 @@ class Noted(Lazy):
 
     def __len__(self) -> int:
         if not self.shape:
-            raise TypeError("len() of an array without axes")
+            raise TypeError(f"len() of {told(self)}, which has no axes")
         return self.shape[0]
 
     @classmethod
@@ -99,6 +104,7 @@ class Noted(Lazy):
         array._node = node
         array._dtype = node.dtype
         array._shape = node.shape
+        array._is_number = not node.shape
         node.holder = weakref.ref(array)
         return array
 
@@ -119,10 +125,16 @@ class Noted(Lazy):
             node: Node = self._node
             return node
         base: Node = self._base._node
-        if self._seen is None or self._seen[0] is not base:
-            whole = self._shape == base.shape and is_in_order(self._geometry)
-            self._seen = (base, base if whole else view(base, *self._geometry))
-        return self._seen[1]
+        if self._shape == base.shape and is_in_order(self._geometry):
+            return base
+        if self._seen is not None and self._seen[0]() is base:
+            seen = self._seen[1]()
+            if seen is not None:
+                return seen
+        shown = view(base, *self._geometry)
+        self._seen = weakref.ref(base), weakref.ref(shown)
+        self._copied = None
+        return shown
 
     def _where(self) -> Geometry:
         """The elements that it shows, of its base or of itself."""
@@ -169,9 +181,13 @@ class Noted(Lazy):
             IndexError: the index is outside the array.
             TypeError: a mask on the daemon.
         """
-        keys = keys_of(index)
+        keys = keys_of(index, self._shape)
         geometry = part(self._where(), keys)
-        return self._view(geometry) if geometry is not None else self._of(gather(self, keys))
+        if geometry is None:
+            return self._of(gather(self, keys))
+        array = self._view(geometry)
+        array._is_number = not array._shape and not any(key is Ellipsis for key in keys)
+        return array
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Assigns to a part. Views of this array show it; what was computed from it before does not.
@@ -179,11 +195,21 @@ class Noted(Lazy):
         Raises:
             ValueError: this is a view, or has a name or a lease; the value does not fit.
             IndexError: the index is outside the array.
+            TypeError: the value is complex, and this array is not; an index has arrays of integers.
+            OverflowError: the dtype cannot hold the value, an integer.
         """
+        if self._is_part(value, index):
+            return  # A[1:3] += 1 has changed this array, and assigns A[1:3] to itself
         self._check_may_change()
         node = assigned(self, index, value)
         if node is not None:
             self._becomes(node)
+
+    def _is_part(self, value: Any, index: Any) -> bool:
+        """Whether a value is the view that an index of this array gives."""
+        if not isinstance(value, Noted) or value._base is None or value._base is not (self if self._base is None else self._base):
+            return False
+        return part(self._where(), keys_of(index, self._shape)) == value._geometry
 
     def _check_may_change(self) -> None:
         if self._base is not None:
@@ -201,16 +227,31 @@ class Noted(Lazy):
     def _assign(self: Self, node: Node, name: str = "assignment") -> Self:
         """Becomes the result of an operation, in its own dtype."""
         self._check_may_change()
+        self._becomes(self._fitted(node, name))
+        return self
+
+    def _update(self: Self, how: Callable[[], Node], name: str) -> Self:
+        """Becomes the result of x += y and the like. A view changes the array that it is a view of, as in NumPy."""
+        whole = self if self._base is None else self._base
+        whole._check_may_change()
+        node: Optional[Node] = self._fitted(how(), name)
+        if self._base is not None:
+            node = placed(whole, self._geometry, node)
+        if node is not None:
+            whole._becomes(node)
+        return self
+
+    def _fitted(self, node: Node, name: str) -> Node:
+        """A result in the dtype of this array, if NumPy would store it here."""
         if node.shape != self._shape:
             raise InvalidCall(f"{name}: non-broadcastable output operand with shape {self._shape} doesn't match the broadcast shape "
                               f"{node.shape}")
-        if node.dtype != self._dtype:
-            if not np.can_cast(node.dtype, self._dtype, "same_kind"):
-                raise InvalidType(f"Cannot cast ufunc '{name}' output from dtype('{node.dtype}') to dtype('{self._dtype}') with casting "
-                                  "rule 'same_kind'")
-            node = converted(self._client, node, self._dtype)
-        self._becomes(node)
-        return self
+        if node.dtype == self._dtype:
+            return node
+        if not np.can_cast(node.dtype, self._dtype, "same_kind"):
+            raise InvalidType(f"Cannot cast ufunc '{name}' output from dtype('{node.dtype}') to dtype('{self._dtype}') with casting "
+                              "rule 'same_kind'")
+        return converted(self._client, node, self._dtype)
 
     def fill(self, value: Any) -> None:
         """Assigns one number to all elements.

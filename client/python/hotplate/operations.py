@@ -1,7 +1,8 @@
-"""From an operation and its arguments to a node, whose dtype and shape the expression language's own rules give."""
+"""Makes the node of an operation from its arguments. The rules of expressions say which dtype and shape it has."""
 
 from __future__ import annotations
 
+import cmath
 import operator
 from typing import Any, Optional, Sequence
 
@@ -15,19 +16,22 @@ from .graph import EACH, WHOLE, Node, sent, stored
 from .noting import note
 from .sending import literal
 
-# An ndarray of no more bytes is sent with the expression. A larger one is uploaded at its line.
+# An ndarray of up to so many bytes is sent with the expression. A larger one is uploaded when the operation is noted.
 _MOST_SENT = 1 << 16
-_KINDS = {bool: "bool", int: "int64", float: "float64"}
+# Python's numbers that an expression takes as its scalars, and what they are there. Complex ones are written into the text.
+SCALARS = {bool: "bool", int: "int64", float: "float64"}
 _NAMES = ("x", "y", "z", *(f"x{number}" for number in range(3, 64)))
-# What the daemon's arrays can be.
+# The dtypes that an array on the daemon can have, and the least and greatest integer of those of integers.
 DTYPES = frozenset(("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32",
                     "float64", "complex64", "complex128"))
-_RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in DTYPES if name.lstrip("u").startswith("int")}
+RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in DTYPES if name.lstrip("u").startswith("int")}
+_AxisError = getattr(np, "exceptions", np).AxisError
+# What a comparison with a Python integer gives if the integer is below the dtype's range, and if it is above; as x < integer.
 _COMPARISONS = {"equal": (False, False), "not_equal": (True, True), "less": (False, True), "less_equal": (False, True),
                 "greater": (True, False), "greater_equal": (True, False)}
-# Whose results are not integers.
+# Operations that convert integers to floats.
 _INEXACT = frozenset(("divide", "arctan2", "hypot", "copysign", "logaddexp"))
-# By the operation and its operands' dtypes and shapes.
+# The dtype and shape of results that were asked for before: by the operation, and what its operands are.
 _known: dict[Any, tuple[str, tuple[int, ...]]] = {}
 
 
@@ -83,25 +87,40 @@ def each(client: Connection, text: str, values: Sequence[Any], name: str = "") -
         OverflowError: a number is outside of the array's dtype.
     """
     operands: list[Any] = []
-    key: list[Any] = [text]
     whole = False
     for value in values:
         kind = type(value)
-        if kind in _KINDS:
-            key.append(_KINDS[kind])
-            whole = whole or kind is int
-        elif kind is complex:
-            key.append("complex128")
-        else:
+        if kind is int:
+            whole = True
+        elif kind not in SCALARS and kind is not complex:
             own = isinstance(value, Lazy) and value._base is None and value._client is client
             value = value._node if own else node_of(client, value)
-            key.append(value.dtype)
-            key.append(value.shape)
         operands.append(value)
     if whole:
-        changed = _whole_numbers(client, operands, key, name)
-        if changed is not None:
-            return changed
+        outside = _whole_numbers(operands, name)
+        if outside is not None:
+            other, true = outside
+            text, operands = ("logical_or(equal({},{}),True)" if true else "logical_and(equal({},{}),False)"), [other, other]
+    dtype, shape = signature(text, operands)
+    return note(client, EACH, dtype, shape, text, tuple(operands))
+
+
+def signature(text: str, operands: Sequence[Any]) -> tuple[str, tuple[int, ...]]:
+    """The dtype and shape that an operation gives on nodes and Python's numbers.
+
+    Raises:
+        TypeError, ValueError, IndexError: the operation does not take these.
+    """
+    key: list[Any] = [text]
+    for operand in operands:
+        kind = type(operand)
+        if kind is Node:
+            key.append(operand.dtype)
+            key.append(operand.shape)
+        elif is_scalar(operand) or kind is complex and cmath.isfinite(operand):
+            key.append(kind)
+        else:
+            key.append(literal(operand))  # whose dtype depends on its value
     known_by = tuple(key)
     known = _known.get(known_by)
     if known is None:
@@ -109,7 +128,13 @@ def each(client: Connection, text: str, values: Sequence[Any], name: str = "") -
         if len(_known) >= 4096:
             _known.clear()
         _known[known_by] = known
-    return note(client, EACH, known[0], known[1], text, tuple(operands))
+    return known
+
+
+def is_scalar(value: Any) -> bool:
+    """Whether an expression takes it as a scalar by name. Complex numbers and integers of more than 64 bits are literals."""
+    kind = type(value)
+    return kind in SCALARS and not (kind is int and not -2**63 <= value < 2**63)
 
 
 def _checked(text: str, operands: Sequence[Any]) -> tuple[str, tuple[int, ...]]:
@@ -129,13 +154,12 @@ def _check(text: str, operands: Sequence[Any], names: Sequence[str]) -> tuple[st
     scalars: list[tuple[str, str]] = []
     words = []
     for operand in operands:
-        kind = type(operand)
-        if kind is Node:
+        if type(operand) is Node:
             name = names[len(inputs)]
             inputs.append((name, operand.dtype, operand.shape))
-        elif kind in _KINDS and not (kind is int and not -2**63 <= operand < 2**63):
+        elif is_scalar(operand):
             name = f"s{len(scalars)}"
-            scalars.append((name, _KINDS[kind]))
+            scalars.append((name, SCALARS[type(operand)]))
         else:
             name = literal(operand)
         words.append(name)
@@ -143,31 +167,62 @@ def _check(text: str, operands: Sequence[Any], names: Sequence[str]) -> tuple[st
     return dtype, tuple(shape)
 
 
-def _whole_numbers(client: Connection, operands: list[Any], key: list[Any], name: str) -> Optional[Node]:
-    """NumPy 2's rules for Python's integers beside arrays of integers: they must be of the dtype, but in comparisons. Changes
-    `operands` and `key`, or notes what is known without their values."""
+def _whole_numbers(operands: list[Any], name: str) -> Optional[tuple[Node, bool]]:
+    """Applies NumPy 2's rules for Python's integers beside arrays of integers: they must be in the range of the dtype. Comparisons
+    take all integers. Changes `operands`.
+
+    Returns:
+        Of a comparison that needs no elements: an operand, and what is true at each place.
+
+    Raises:
+        OverflowError: an integer is outside of the range.
+        ValueError: a negative power.
+    """
     dtypes = [operand.dtype for operand in (operands[1:] if name == "where" else operands) if type(operand) is Node]
     dtype = np.result_type(*dtypes).name if len(set(dtypes)) > 1 else dtypes[0] if dtypes else "int64"
-    low, high = _RANGES.get("int64" if dtype == "bool" else dtype, (0, 0))
+    low, high = RANGES.get("int64" if dtype == "bool" else dtype, (-2**63, 2**63 - 1))
     for place, operand in enumerate(operands):
         if type(operand) is not int:
             continue
-        if low == high or name in _INEXACT:
+        if name.startswith("logical_") and (-2**63 <= operand < 2**63 or low <= operand <= high):
+            operands[place] = operand != 0
+        elif dtype not in RANGES and dtype != "bool" or name in _INEXACT:
             if not -2**63 <= operand < 2**63:
                 operands[place] = float(operand)
         elif low <= operand <= high:
-            if operand > _RANGES["int64"][1]:
-                key.append(operand)  # a literal
             if name == "power" and place == 1 and operand < 0:
                 raise InvalidCall("power: Integers to negative integer powers are not allowed.")
         elif name in _COMPARISONS:
             below, above = _COMPARISONS[name]
-            true = above if (operand < low) == (place == 0) else below
-            other = operands[1 - place]
-            return each(client, "logical_or(equal({},{}),True)" if true else "logical_and(equal({},{}),False)", [other, other])
+            return operands[1 - place], above if (operand < low) == (place == 0) else below
         else:
-            raise OverflowError(f"{name or 'this operation'}: Python integer {shown(operand)} out of bounds for {dtype}")
+            check_range(operand, dtype, name or "this operation")
     return None
+
+
+def check_range(value: int, dtype: str, what: str) -> None:
+    """Checks that a dtype can hold a Python integer.
+
+    Raises:
+        OverflowError: it cannot.
+    """
+    low, high = RANGES.get("int64" if dtype == "bool" else dtype, (value, value))
+    if not low <= value <= high:
+        raise OverflowError(f"{what}: Python integer {shown(value)} out of bounds for {dtype}")
+
+
+def number_of(value: Any, dtype: str, what: str) -> Any:
+    """A number as an element of an array, by NumPy 2's rules for assignment.
+
+    Raises:
+        OverflowError: an integer that the dtype cannot hold.
+        TypeError, ValueError: it is no number.
+    """
+    if dtype != "bool" and (type(value) is int or isinstance(value, np.integer)):
+        check_range(int(value), dtype, what)
+    one = np.empty((), dtype)
+    one[...] = value
+    return one.item()
 
 
 def reduced(client: Connection, operation: str, value: Any, options: str) -> Node:
@@ -179,16 +234,15 @@ def reduced(client: Connection, operation: str, value: Any, options: str) -> Nod
     """
     node = node_of(client, value)
     text = operation + "({}" + options + ")"
-    key = (text, node.dtype, node.shape)
-    known = _known.get(key)
-    if known is None:
-        known = _known[key] = _checked(text, [node])
-    return note(client, WHOLE, known[0], known[1], text, (node,), space=node.shape)
+    dtype, shape = signature(text, [node])
+    return note(client, WHOLE, dtype, shape, text, (node,), space=node.shape)
 
 
-def made(client: Connection, text: str, operands: Sequence[Any], dtype: str, shape: tuple[int, ...], bases: int = 0) -> Node:
-    """Notes an array that is made at each place of its shape. `bases`: so many operands are read at other places."""
-    return note(client, WHOLE, dtype, shape, f"broadcast_to({text},{shape})", tuple(operands), bases)
+def made(client: Connection, text: str, operands: Sequence[Any], dtype: str, shape: tuple[int, ...], bases: int = 0,
+         device: str = "") -> Node:
+    """Notes an array of a given shape. The text says its element at each place; the first `bases` operands are read at other
+    places than that."""
+    return note(client, WHOLE, dtype, shape, f"broadcast_to({text},{shape})", tuple(operands), bases, device=device)
 
 
 def gathered(client: Connection, base: Node, indices: Sequence[Any], shape: tuple[int, ...]) -> Node:
@@ -202,6 +256,16 @@ def converted(client: Connection, value: Any, dtype: str) -> Node:
     return each(client, dtype + "({})", [value])
 
 
+def check_conversion(node: Node, dtype: str) -> None:
+    """Checks that elements can be converted, which is done where they are used.
+
+    Raises:
+        TypeError: complex numbers to real ones.
+    """
+    if node.dtype != dtype:
+        signature(dtype + "({})", [node])
+
+
 def integer(what: str, value: Any) -> int:
     """An integer argument.
 
@@ -212,6 +276,19 @@ def integer(what: str, value: Any) -> int:
         return operator.index(value)
     except TypeError:
         raise InvalidType(f"{what} is {shown(value)}; it must be an integer") from None
+
+
+def axis_of(axis: Any, rank: int) -> int:
+    """The axis of an array with so many, where negative ones count from the end.
+
+    Raises:
+        TypeError: it is no integer.
+        numpy.AxisError: there is no such axis.
+    """
+    place = integer("axis", axis)
+    if not -rank <= place < rank:
+        raise _AxisError(place, rank)
+    return place % rank
 
 
 def dtype_name(dtype: Any) -> str:

@@ -1,4 +1,5 @@
-"""What an array on the daemon does not compute: a TypeError says what to write. Nothing is fetched and computed here in silence."""
+"""The errors for what an array on the daemon does not compute: each names the call to write instead. Elements are never fetched
+and computed here without being asked for."""
 
 from __future__ import annotations
 
@@ -9,14 +10,14 @@ import numpy as np
 from .errors import InvalidType
 from .operations import told
 
-# The call to write instead of a function or a method of NumPy's, for an array A on the daemon. For all others: fetch.
+# What to write instead of a function or a method of NumPy's, for an array A on the daemon. For all others: fetch.
 INSTEAD = {
-    "argsort": "gpu.sort_by_key(A, places)", "histogram": "gpu.histogram(A)", "median": "gpu.sort(A)", "partition": "gpu.sort(A)",
-    "percentile": "gpu.sort(A)", "quantile": "gpu.sort(A)", "ptp": "A.max() - A.min()", "nonzero": "numpy.where(A != 0, A, B)",
-    "einsum": "(A * B).sum(axis=0)", "tensordot": "gpu.matmul(A, B)", "vdot": "gpu.dot(A.ravel(), B.ravel())",
-    "inv": "gpu.solve(A, numpy.eye(len(A)))", "det": "gpu.eigh(A)", "pinv": "gpu.svd(A)", "qr": "gpu.svd(A)",
-    "resize": "A.reshape(-1)", "view": "A.astype('float32')", "cumsum": "gpu.function(numpy.cumsum)(A)",
-    "cumprod": "gpu.function(numpy.cumprod)(A)", "diff": "A[1:] - A[:-1]", "tile": "numpy.concatenate([A, A])",
+    "argsort": "numpy.argsort(A)", "cumprod": "numpy.cumprod(A)", "cumsum": "numpy.cumsum(A)",
+    "einsum": "gpu.function(numpy.einsum)(subscripts, A, B)", "histogram": "gpu.histogram(A)",
+    "median": "gpu.function(numpy.median)(A)", "nonzero": "numpy.nonzero(A)", "partition": "gpu.sort(A)",
+    "percentile": "gpu.function(numpy.percentile)(A, q)", "ptp": "A.max() - A.min()",
+    "quantile": "gpu.function(numpy.quantile)(A, q)", "repeat": "numpy.repeat(A, 2)",
+    "vdot": "gpu.dot(A.ravel().conj(), B.ravel())",
 }
 _FETCH = "fetch the elements first, A.numpy()"
 
@@ -32,7 +33,7 @@ def refuse(what: str, array: Any, write: str = "") -> NoReturn:
 
 
 def refuse_attribute(array: Any, name: str) -> NoReturn:
-    """Of an attribute that there is not: raises the error that says what to write, where an ndarray has one.
+    """Raises the error for an attribute that arrays do not have. If an ndarray has it, the error says what to write.
 
     Raises:
         AttributeError: always.

@@ -1,10 +1,8 @@
-"""From what was noted to expressions: as few as can be, each of which is one job and one pass over memory."""
+"""Turns the graph of noted operations into expressions: as few as possible, each of which is one job and one pass over memory."""
 
 from __future__ import annotations
 
-import linecache
 import re
-import warnings
 from typing import Any, Iterator, Optional, Sequence
 
 import numpy as np
@@ -13,9 +11,12 @@ from . import _core
 from .errors import Error, InternalError, NotFound
 from .graph import EACH, SENT, STORED, VIEW, WHOLE, Axis, Node, Stored
 from .receipt import Receipt
+from .user_line import Place, told, warn
 
-# Of one expression: the daemon takes a few more.
-_MOST_INPUTS, _MOST_OUTPUTS = 60, 60
+# The limits of one expression. A graph that is over one of them is sent in parts. The daemon's own are in
+# kernels/expression/program.h: the same numbers of inputs, outputs and scalars, 64 KiB, and 1024 names, numbers and operations.
+# Operations are not all words: signs and brackets count too.
+_MOST_INPUTS, _MOST_OUTPUTS, _MOST_SCALARS, _MOST_BYTES, _MOST_WORDS = 64, 64, 64, 60_000, 800
 
 
 def compute(nodes: Sequence[Node], here: Optional[Node] = None) -> None:
@@ -40,9 +41,9 @@ def compute(nodes: Sequence[Node], here: Optional[Node] = None) -> None:
             if not roots:
                 return
             for group in _groups(roots):
-                too_many = _run(group, here)
-                if too_many is not None:
-                    compute([too_many])
+                before = _run(group, here)
+                if before:
+                    compute(before)
                     break
 
 
@@ -50,25 +51,26 @@ def waiting(roots: Sequence[Node]) -> list[Node]:
     """The nodes that have no value yet, each after its operands."""
     order: list[Node] = []
     seen: set[int] = set()
-
-    def visit(node: Node) -> None:
-        seen.add(id(node))
-        for operand in node.operands:
-            if type(operand) is Node and operand.kind > SENT and id(operand) not in seen:
-                visit(operand)
-        order.append(node)
-
     for root in roots:
         if id(root) not in seen:
-            visit(root)
+            _visit(root, order, seen)
     return order
 
 
-class _Group:
-    """Nodes of one expression: `stored` are its outputs, and `nodes` these and their parts, each after its operands."""
+def _visit(node: Node, order: list[Node], seen: set[int]) -> None:
+    seen.add(id(node))
+    for operand in node.operands:
+        if type(operand) is Node and operand.kind > SENT and id(operand) not in seen:
+            _visit(operand, order, seen)
+    order.append(node)
 
-    def __init__(self, space: tuple[int, ...]) -> None:
+
+class _Group:
+    """The nodes of one expression, each after its operands. Those in `stored` are its outputs; the others are parts of them."""
+
+    def __init__(self, space: tuple[int, ...], device: str) -> None:
         self.space = space
+        self.device = device
         self.nodes: list[Node] = []
         self.stored: list[Node] = []
 
@@ -78,7 +80,7 @@ def _groups(roots: Sequence[Node]) -> list[_Group]:
     order = waiting(roots)
     wanted = _to_be_stored(roots, order)
     while True:
-        groups: dict[tuple[int, tuple[int, ...]], _Group] = {}
+        groups: dict[tuple[int, tuple[int, ...], str], _Group] = {}
         stages: dict[int, int] = {}
         group_of: dict[int, _Group] = {}
         shared = False
@@ -87,7 +89,7 @@ def _groups(roots: Sequence[Node]) -> list[_Group]:
                 continue
             parts, stage = _parts(node, wanted, stages)
             stages[id(node)] = stage
-            group = groups.setdefault((stage, node.space), _Group(node.space))
+            group = groups.setdefault((stage, node.space, node.device), _Group(node.space, node.device))
             for part in parts:
                 other = group_of.setdefault(id(part), group)
                 if other is not group and part.kind != VIEW:
@@ -142,7 +144,8 @@ def _parts(node: Node, wanted: set[int], stages: dict[int, int]) -> tuple[list[N
                 if id(operand) not in parts:
                     parts[id(operand)] = operand
                     ahead.append(operand)
-            elif operand.kind in (EACH, VIEW) and operand.shape == node.space and place >= one.bases:
+            elif (operand.kind in (EACH, VIEW) and operand.shape == node.space and operand.device == node.device and
+                  place >= one.bases):
                 stage = max(stage, its)  # it may be in the same pass
             else:
                 stage = max(stage, its + 1)
@@ -173,6 +176,13 @@ class _Text:
         self.lines.append(f"{name}={text}")
         self.names[id(node)] = name
 
+    def is_over_a_limit(self, expression: str) -> bool:
+        """Whether the daemon would refuse it. `expression` has all lines."""
+        if len(self.inputs) > _MOST_INPUTS or len(self.params) > _MOST_SCALARS or len(expression) > _MOST_BYTES:
+            return True
+        # Counting takes time: most texts are too short to have so many words.
+        return len(expression) > _MOST_WORDS and len(re.findall(r"\w+", expression)) > _MOST_WORDS
+
     def _operand(self, operand: Any, reader: Node) -> str:
         kind = type(operand)
         if kind is Node:
@@ -202,7 +212,7 @@ class _Text:
 
 
 def literal(value: Any) -> str:
-    """A Python number as an expression has it."""
+    """A Python number as the text of an expression."""
     if type(value) is complex:
         if value.imag != value.imag or abs(value.imag) == float("inf"):
             return f"complex({value.real!r},{value.imag!r})"
@@ -210,26 +220,29 @@ def literal(value: Any) -> str:
     return f"({value!r})"
 
 
-def _run(group: _Group, here: Optional[Node]) -> Optional[Node]:
-    """Runs one expression. Returns a node that is to be computed before, if there are too many inputs or outputs."""
+def _run(group: _Group, here: Optional[Node]) -> Sequence[Node]:
+    """Runs one expression. If it is over a limit, it does not, and returns the nodes to compute before."""
     text = _Text(len(group.space))
     wanted = {id(node): f"y{number}" for number, node in enumerate(group.stored)}
     for node in group.nodes:
         text.write(node, wanted.get(id(node), ""))
-    if (len(text.inputs) > _MOST_INPUTS or len(group.stored) > _MOST_OUTPUTS) and len(group.nodes) > 1:
-        return group.nodes[len(group.nodes) // 2]
+    expression = ";".join(text.lines)
+    if len(group.stored) > _MOST_OUTPUTS or text.is_over_a_limit(expression):
+        before = _half(group)
+        if before:
+            return before
     client = group.stored[0].client
     options = _core.Options()
-    options.expression = ";".join(text.lines)
+    options.expression = expression
     options.params = text.params
+    options.device = group.device
     options.keep = {name: ("", None) for node, name in zip(group.stored, wanted.values()) if node is not here}
     try:
         result = client._core.run("expression", text.inputs, options)
     except Exception as error:
         _tell(error, group, text)
         raise
-    if result.warning:
-        _warn(result.warning, group)
+    warned = _warned(result.warning, group) if result.warning else None
     receipt = Receipt.of_result(result)
     for node in group.stored:
         came = result.take(wanted[id(node)])
@@ -244,39 +257,43 @@ def _run(group: _Group, here: Optional[Node]) -> Optional[Node]:
         node.text, node.operands, node.bases, node.weight = None, (), 0, 0
         node.kind = SENT if node is here else STORED
         node.dependents, node.receipt = None, receipt
-    return None
+    if result.warning:
+        warn(result.warning, warned)  # may raise, and the results are there then
+    return ()
 
 
-def _warn(warning: str, group: _Group) -> None:
-    """As NumPy warns of a division by zero, at the user's line."""
-    place = next((node.place for node in reversed(group.nodes) if node.place is not None), None)
-    if place is None:
-        warnings.warn(warning, RuntimeWarning, stacklevel=2)
-    else:
-        warnings.warn_explicit(warning, RuntimeWarning, *place)
+def _half(group: _Group) -> Sequence[Node]:
+    """The first half of what an expression computes: no operation of it needs one of the others. None of a single operation."""
+    if len(group.stored) > 1:
+        return group.stored[:len(group.stored) // 2]
+    operations = [node for node in group.nodes if node.kind != VIEW]
+    return [operations[(len(operations) - 1) // 2]] if len(operations) > 1 else ()
+
+
+def _warned(warning: str, group: _Group) -> Optional[Place]:
+    """The user's line that a warning is about: the first with the operation that it names, as in "… encountered in remainder"."""
+    operation = warning.rpartition(" ")[2] + "("
+    named = [node for node in group.nodes if node.kind in (EACH, WHOLE) and operation in node.text]
+    return next((node.place for node in (*named, *reversed(group.nodes)) if node.place is not None), None)
 
 
 def _at(node: Node) -> str:
     """The user's line of an operation."""
     while node.place is None and node.kind == VIEW:
         node = node.operands[0]
-    if node.place is None:
-        return "of an array"
-    file, number = node.place
-    source = linecache.getline(file, number).strip()
-    return f"written at {file}:{number}" + (f": {source}" if source else "")
+    return "of an array" if node.place is None else told(node.place)
 
 
 def _tell(error: Exception, group: _Group, text: _Text) -> None:
     """Adds to an error which of the user's lines it is about, and puts what arrays are for their names in the text."""
     message = str(error)
-    told = {name: _told(text.readers[name], value) for name, value in text.inputs.items()}
+    words = {name: _told(text.readers[name], value) for name, value in text.inputs.items()}
     fields = [field for field, _ in getattr(error, "violations", ())]
     about = [name for name, value in text.inputs.items() if f"inputs.{name}" in fields or re.search(rf"\b{name}\b", message) or
              isinstance(value, Stored) and f'"{value.id}"' in message]
-    message = re.sub(r"\bx[0-9]+\b", lambda found: told.get(found[0], found[0]), message)
+    message = re.sub(r"\bx[0-9]+\b", lambda found: words.get(found[0], found[0]), message)
     for name in about:
-        message += f"\n  {told[name]} is read by what was {_at(text.readers[name])}"
+        message += f"\n  {words[name]} is read by what was {_at(text.readers[name])}"
         if isinstance(error, NotFound):
             message += "\n  It was freed after that line was written and before its value was needed."
     if not about:
