@@ -55,16 +55,18 @@ absl::Status CheckCacheNames(const std::vector<std::string>& names) {
   return absl::OkStatus();
 }
 
-std::vector<v1::Cache> ClearCaches(const CacheFolders& folders, const std::vector<std::string>& names) {
+absl::StatusOr<std::vector<v1::Cache>> ClearCaches(const CacheFolders& folders, const std::vector<std::string>& names) {
   const auto wanted = [&](const std::string& folder, const char* name) {
     return !folder.empty() && (names.empty() || std::find(names.begin(), names.end(), name) != names.end());
   };
   std::vector<v1::Cache> gone;
   if (wanted(folders.expressions, kExpressions)) {
-    gone.push_back(ExpressionsRow(folders.expressions, CubinCache(folders.expressions, {.bytes = 0}).CutDown()));
+    CubinCache cache(folders.expressions, {.bytes = 0});
+    if (const std::string trouble = cache.trouble(); !trouble.empty()) return absl::FailedPreconditionError(trouble);
+    gone.push_back(ExpressionsRow(folders.expressions, cache.CutDown()));
   }
   if (wanted(folders.packages, kPackages)) {
-    gone.push_back(PackagesRow(folders.packages, JitCaches::CutDown(folders.packages, {}, /*most=*/0)));
+    gone.push_back(PackagesRow(folders.packages, JitCaches::Clear(folders.packages)));
   }
   return gone;
 }

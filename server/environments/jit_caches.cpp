@@ -26,7 +26,7 @@ constexpr std::size_t kMostFiles = 200'000;  // that are looked at
 struct CachedFile {
   std::string path;
   std::uint64_t bytes = 0;
-  std::time_t used = 0;
+  std::time_t used = 0, written = 0;
 };
 
 // Regular files of the packages' caches; follows no link.
@@ -41,7 +41,7 @@ std::vector<CachedFile> FilesIn(const std::string& folder, const std::stop_token
       struct stat facts {};
       if (lstat(at->path().c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
       files.push_back({at->path().string(), static_cast<std::uint64_t>(facts.st_size),
-                       std::max(facts.st_atim.tv_sec, facts.st_mtim.tv_sec)});
+                       std::max(facts.st_atim.tv_sec, facts.st_mtim.tv_sec), facts.st_mtim.tv_sec});
     }
   }
   return files;
@@ -95,6 +95,16 @@ void JitCaches::AddTo(std::vector<std::string>& variables) const {
   for (const auto& [name, value] : variables_) {
     if (!Has(variables, name)) variables.push_back(absl::StrCat(name, "=", value));
   }
+}
+
+CacheSize JitCaches::Clear(const std::string& folder) {
+  CacheSize gone;
+  const std::time_t minute_ago = std::time(nullptr) - 60;
+  for (const CachedFile& file : FilesIn(folder, {})) {
+    if (file.written > minute_ago || unlink(file.path.c_str()) != 0) continue;
+    gone.files += 1, gone.bytes += file.bytes;
+  }
+  return gone;
 }
 
 CacheSize JitCaches::SizeOf(const std::string& folder) {

@@ -37,6 +37,8 @@ class JitCaches {
   // until the rest is within `most` bytes. May take minutes on a file server. Returns what is gone.
   static CacheSize CutDown(const std::string& folder, const std::stop_token& stop = {},
                            std::uint64_t most = kMostBytes);
+  // All of them, but what was written within the last minute: a package may be about to give it its name.
+  static CacheSize Clear(const std::string& folder);
   // Of the packages' caches. May take as long.
   static CacheSize SizeOf(const std::string& folder);
 

@@ -120,7 +120,9 @@ grpc::ServerUnaryReactor* ServerService::ClearCaches(grpc::CallbackServerContext
   return AnswerFromFiles(call, core::Scope::kAdmin, *request, [this, request, response] {
     const std::vector<std::string> names(request->names().begin(), request->names().end());
     if (absl::Status status = CheckCacheNames(names); !status.ok()) return status;
-    for (v1::Cache& cache : server::ClearCaches(context_.caches(), names)) *response->add_removed() = std::move(cache);
+    auto gone = server::ClearCaches(context_.caches(), names);
+    if (!gone.ok()) return gone.status();
+    for (v1::Cache& cache : *gone) *response->add_removed() = std::move(cache);
     response->set_generation(context_.generation());
     return absl::OkStatus();
   });

@@ -1,5 +1,8 @@
 """Arrays that the daemon holds: put, used by jobs, left by jobs, fetched, listed, freed, leased."""
 
+import os
+import time
+
 import numpy as np
 
 import harness
@@ -193,6 +196,7 @@ class Caches(harness.Case):
         for file in (self.cubins / "ab.cubin", self.packages / "hotplate-cupy" / "deep" / "k.cubin", self.cubins / "mine"):
             file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             file.write_bytes(b"x" * 1000)
+            os.utime(file, (time.time() - 100,) * 2)  # what is new may be about to be used
 
     def sizes(self):
         return {one["name"]: (int(one.get("files", 0)), int(one.get("bytes", 0))) for one in self.answer("cache")["caches"]}
@@ -206,6 +210,21 @@ class Caches(harness.Case):
         self.hotplate("cache", "clear", says="1 file is gone")
         self.hotplate("cache", "clear", says="nothing was there")
         self.assertTrue((self.cubins / "mine").exists(), "what is no compiled code stays")
+
+    def test_what_is_just_written_stays(self):
+        self.fill()
+        os.utime(self.packages / "hotplate-cupy" / "deep" / "k.cubin")
+        self.hotplate("cache", "clear", "packages", says="nothing was there")
+        self.assertEqual(self.sizes()["packages"], (1, 1000))
+
+    def test_a_folder_that_others_write_to_is_left_alone(self):
+        self.fill()
+        self.cubins.chmod(0o770)
+        try:
+            self.hotplate("cache", "clear", "expressions", code=harness.FAILED, says="is not a folder of yours")
+            self.assertEqual(self.sizes()["expressions"], (1, 1000))
+        finally:
+            self.cubins.chmod(0o700)
 
     def test_what_is_no_cache_is_named(self):
         self.fill()

@@ -496,3 +496,17 @@ def test_what_a_parameter_may_not_be_is_said(gpu, call, error, says):
         call(gpu)
     for word in says:
         assert word in str(refused.value)
+
+
+def test_a_product_that_leaves_the_range_only_within_a_block(gpu):
+    x = np.full(140_000, 10.0)
+    x[0] = 0
+    assert not gpu.scan(x, operation="prod").any()
+    x = np.where(np.arange(140_000) % 2, 10.0, 0.1)
+    x[40_000:40_400], x[100_000:100_400] = 1e-3, 1e3  # to 1e-1200 and back: 0 stays 0, as in NumPy
+    np.testing.assert_array_equal(gpu.scan(x, operation="prod") == 0, np.cumprod(x) == 0)
+
+
+def test_a_complex_infinity_that_is_first_stays(gpu):
+    x = np.array([complex(np.inf, 0), 2])
+    assert gpu.scan(x, operation="prod")[0] == x[0]

@@ -63,7 +63,9 @@ KernelSpecBuilder Spec() {
           "integers are exact modulo 2^32 or 2^64. Floats are summed and multiplied in float64 and rounded once. The "
           "sum of n elements is within n * 2^-52 * (sum of their magnitudes) of the exact one plus that rounding, each "
           "part of a complex sum by itself; a product within a relative n * 2^-52, a complex one n * 2^-50 of its "
-          "magnitude; unless a partial result leaves the range of float64. The same bits with any number of threads; "
+          "magnitude; unless a partial result leaves the range of float64, on a GPU also one of a run of elements. The "
+          "same bits with "
+          "any number of threads; "
           "deterministic on one device")
       .Shapes(Shapes)
       .Example("hotplate run scan x.npy --axis 0 -o y.npy");

@@ -73,10 +73,17 @@ Outcome Run(const Call& call, CpuContext& context) {
     if (!for_items(false, {0, 0.4})) return Outcome::Cancelled();
     for (std::size_t outer = 0; outer < blocks.extent.outer; ++outer) {
       for (std::size_t k = 0; k < inner; ++k) {
+        if (context.cancelled()) return Outcome::Cancelled();
         State before = Fold::Nothing();
         for (std::size_t block = 0; block < blocks.count; ++block) {
           State& total = totals[blocks.TotalAt(outer, block, k)];
-          const State up_to = Fold()(before, total);
+          State up_to = Fold()(before, total);
+          if (!Fold::Stands(total)) {
+            const std::size_t from = block * blocks.length;
+            up_to = before;
+            GoOn<T, Fold, State>(x + blocks.InputAt(outer, from, k), nullptr, blocks.End(block) - from, inner, 1,
+                                 &up_to);
+          }
           total = before;
           before = up_to;
         }

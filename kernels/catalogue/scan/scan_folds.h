@@ -1,6 +1,7 @@
 // What is folded, and where an array's blocks and results lie. For both back-ends.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -56,6 +57,10 @@ struct Sum {
       return {a.re + b.re, a.im + b.im};
     }
   }
+  // Whether the fold of some elements can stand for them: else they have left the range of float64 on the way to it.
+  static bool Stands(double total) { return std::isfinite(total); }
+  static bool Stands(Complex<double> total) { return std::isfinite(total.re) && std::isfinite(total.im); }
+  static bool Stands(std::uint64_t) { return true; }
 };
 
 template <typename State>
@@ -71,9 +76,15 @@ struct Product {
     if constexpr (std::is_arithmetic_v<State>) {
       return a * b;
     } else {
+      if (a.re == 1 && a.im == 0) return b;  // by the rule below, 1 times an infinity has a part that is NaN
       return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
     }
   }
+  static bool Stands(double total) { return std::isfinite(total) && total != 0; }
+  static bool Stands(Complex<double> total) {
+    return std::isfinite(total.re) && std::isfinite(total.im) && (total.re != 0 || total.im != 0);
+  }
+  static bool Stands(std::uint64_t) { return true; }
 };
 
 // The lines along the axis, cut into blocks of equal length. The total of each block, [outer, blocks, inner] of them if

@@ -60,10 +60,12 @@ struct Order {
 };
 
 // Returns body.operator()<T>() for the type T that a sort takes, all but complex numbers and the short floats.
+// Bools are sorted as their bytes, any of which may be in an array.
 template <typename Body>
-auto ForSorted(std::string_view kernel, DType dtype, const Body& body) {
-  return ForType<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
-                 std::uint32_t, std::uint64_t, float, double>(kernel, dtype, body);
+Outcome ForSorted(std::string_view kernel, DType dtype, const Body& body) {
+  if (dtype == DType::kBool) return body.template operator()<std::uint8_t>();
+  return ForType<std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t, std::uint32_t,
+                 std::uint64_t, float, double>(kernel, dtype, body);
 }
 
 }  // namespace hotplate::sort

@@ -77,8 +77,9 @@ struct File {
   std::time_t used = 0;
 };
 
-// The whole ones. What a daemon left that was killed while it wrote is removed.
-std::vector<File> FilesOf(const std::string& folder) {
+// The whole ones, or what daemons left that were killed while they wrote.
+enum class Which { kWhole, kLeft };
+std::vector<File> FilesOf(const std::string& folder, Which which) {
   std::vector<File> files;
   const std::time_t now = std::time(nullptr);
   std::error_code error;
@@ -89,8 +90,9 @@ std::vector<File> FilesOf(const std::string& folder) {
     struct stat facts {};
     if ((!unfinished && !name.ends_with(kSuffix)) || lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode))
       continue;
-    if (unfinished && facts.st_mtim.tv_sec < now - kDay) unlink(path.c_str());
-    if (!unfinished) files.push_back({path, static_cast<std::uint64_t>(facts.st_size), facts.st_mtim.tv_sec});
+    if (unfinished && facts.st_mtim.tv_sec >= now - kDay) continue;
+    if (unfinished == (which == Which::kLeft))
+      files.push_back({path, static_cast<std::uint64_t>(facts.st_size), facts.st_mtim.tv_sec});
   }
   return files;
 }
@@ -176,14 +178,15 @@ void CubinCache::Keep(const std::string& key, SharedCubin cubin) {
 
 CacheSize CubinCache::SizeOf(const std::string& folder) {
   CacheSize size;
-  for (const File& file : FilesOf(folder)) size.files += 1, size.bytes += file.bytes;
+  for (const File& file : FilesOf(folder, Which::kWhole)) size.files += 1, size.bytes += file.bytes;
   return size;
 }
 
 CacheSize CubinCache::CutDown() {
   CacheSize gone;
   if (!UsesFolder()) return gone;
-  std::vector<File> files = FilesOf(folder_);
+  for (const File& file : FilesOf(folder_, Which::kLeft)) unlink(file.path.c_str());
+  std::vector<File> files = FilesOf(folder_, Which::kWhole);
   std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used > b.used; });
   const std::time_t oldest = std::time(nullptr) - bounds_.days * kDay;
   std::uint64_t bytes = 0;
