@@ -248,3 +248,49 @@ def test_what_a_call_was_given_is_not_what_was_assigned_then(gpu):
         A += 1
         futures.append(gpu.submit(gpu.reduce, A, operation="max", keep=False))
     assert [future.result() for future in futures] == [1, 2, 3, 4, 5]
+
+
+def test_a_mask_of_the_first_axes_takes_values_as_numpys(gpu):
+    rows = np.array([True, False, True])
+    for shape in ((1, 4), (1, 1), (1, 1, 1, 1), (1, 1, 4), (2, 1), (2, 4), (1, 2, 4), (1, 2, 1)):
+        A, a = gpu.array(np.zeros((3, 4))), np.zeros((3, 4))
+        value = np.arange(1.0, 1 + np.prod(shape)).reshape(shape)
+        A[rows], a[rows] = value, value
+        same(A, a)
+    A = gpu.array(np.zeros(3))
+    with pytest.raises(TypeError, match="0 or 1-dimensional"):
+        A[rows] = np.ones((1, 1))
+    same(A, np.zeros(3))
+
+
+def test_a_mask_without_elements_selects_nothing(gpu):
+    """As in NumPy. It left arrays that could not be computed."""
+    for shape, mask in (((3,), (0,)), ((3, 4), (3, 0)), ((3, 4), (0, 4)), ((3, 4), (0,))):
+        for of_daemon in (False, True):
+            A, empty = gpu.array(np.zeros(shape)), np.zeros(mask, bool)
+            A[gpu.array(empty) if of_daemon else empty] = 1
+            same(A, np.zeros(shape))
+
+
+@pytest.mark.parametrize("index", [np.s_[:, X[0, 0] > 2], np.s_[X[0, :, 0] > 1, 1], np.s_[X[0, :, 0] > 1, 1:3], np.s_[..., X[0, 0] > 2],
+                                   np.s_[::-1, X[0, 0] > 2], np.s_[0:0, X[0, 0] > 2], np.s_[X[0, :, 0] > 1, ...], np.s_[None, :, X[0, 0] > 2]],
+                         ids=str)
+def test_a_number_is_assigned_with_a_mask_beside_other_keys(gpu, index):
+    ours = tuple(gpu.array(key) if isinstance(key, np.ndarray) else key for key in index)
+    for keys in (index, ours):
+        A, a = gpu.array(X[0]), X[0].copy()
+        A[keys], a[index] = -7, -7
+        same(A, a)
+    with pytest.raises(TypeError, match="mask beside other keys"):
+        A[index] = np.ones(a[index].shape)
+    same(A, a)
+
+
+def test_assignment_to_a_freed_array_says_so(gpu):
+    for A in (gpu.array([1.0, 2.0]), gpu.array([1.0, 2.0]) * 2):
+        A.free()
+        for use in (lambda: A.fill(0), lambda: operator.iadd(A, 1), A.numpy, lambda: A + 1):
+            with pytest.raises(KeyError, match="freed|no array") as lost:
+                use()
+            assert "has a name" not in str(lost.value) and "(freed)" not in str(lost.value) and "after that line" not in str(lost.value)
+            del lost

@@ -341,3 +341,13 @@ def test_a_thousand_operations_need_no_deep_stack(gpu):
         same(A, np.full(3, 1000.0))
     finally:
         sys.setrecursionlimit(limit)
+
+
+def test_arrays_of_two_daemons_are_not_joined(gpu, start_daemon):
+    with start_daemon().connect() as other:
+        A, B = gpu.array([1.0, 2.0]), other.array([3.0, 4.0])
+        for call in (lambda: np.concatenate([A, B]), lambda: np.stack([A, B]), lambda: np.add(A, 1, out=B), lambda: A @ B, lambda: np.inner(A, B),
+                     lambda: np.sum(A, out=other.array(0.0))):
+            with pytest.raises(TypeError, match="is on another daemon"):
+                call()
+        same(B, [3.0, 4.0])

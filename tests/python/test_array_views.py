@@ -91,3 +91,14 @@ def test_print_fetches_what_it_prints(gpu):
     assert str(A) == str(a) and str(A[0, :3]) == "[0. 1. 2.]" and str(A[0, 1]) == "1.0"
     assert repr(A[0, :3] > 1) == "hotplate.Array([False, False,  True])" and repr(A[:2, :0]) == "hotplate.Array([], shape=(2, 0), dtype=float64)"
     assert repr(A[0, :2].astype("int8")) == "hotplate.Array([0, 1], dtype=int8)"
+
+
+def test_orders_in_memory_are_refused(gpu):
+    """They were taken for the order C."""
+    A = gpu.array(X[0])
+    for order in "AK":
+        for call in (lambda: A.T.ravel(order), lambda: A.T.flatten(order), lambda: A.T.reshape(-1, order=order), lambda: np.ravel(A.T, order=order)):
+            with pytest.raises(ValueError, match="'C' or 'F'.*write order='F'"):
+                call()
+    for order in "CF":
+        same(np.ravel(A.T, order=order), X[0].T.ravel(order))

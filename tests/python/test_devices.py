@@ -102,3 +102,15 @@ def test_with_one_device_there_is_no_other(start_daemon):
         assert x.device == "cpu0" and x.to_device("cpu0") is x and x.location == "host"
         with hp.eager():
             assert (x + 1).device == "cpu0"
+
+
+def test_assignment_leaves_an_array_on_its_device(gpu):
+    x, other = gpu.array(np.zeros(3), device="cpu1"), gpu.array(np.ones(3), device="cpu2")
+    for assign in (lambda: x.__setitem__(..., other), lambda: np.add(other, 1, out=x), lambda: x.__setitem__(x > 0, other[0])):
+        with pytest.raises(ValueError, match="is on cpu., and .* on cpu."):
+            assign()
+    assert x.device == "cpu1" and x.numpy().tolist() == [0, 0, 0]
+    for value in (np.arange(3.0), gpu.array(np.arange(3.0))):
+        x[:] = value
+        assert x.device == "cpu1" and x.numpy().tolist() == [0, 1, 2]
+        assert x.receipt.device == "cpu1"

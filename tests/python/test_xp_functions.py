@@ -4,7 +4,7 @@ import hotplate as hp
 import hotplate.xp as xp
 import numpy as np
 import pytest
-from array_checks import same
+from array_checks import same, watched
 
 RNG = np.random.default_rng(3)
 M = RNG.normal(size=(4, 5))
@@ -97,6 +97,36 @@ CASES = [
     (lambda: xp.real(xp.asarray(C)), C.real),
     (lambda: xp.imag(xp.asarray(M)), np.zeros((4, 5))),
     (lambda: xp.pow(xp.asarray(I), 2), I**2),
+    # Python's values are compared as they are; they were cast to the array's dtype.
+    (lambda: np.isin(xp.asarray([1, 2, 3]), [1.5]), np.array([False] * 3)),
+    (lambda: np.isin(xp.asarray([44], dtype=xp.uint8), 300), np.array([False])),
+    (lambda: np.isin(xp.asarray([0.1], dtype=xp.float32), 0.1), np.array([False])),
+    (lambda: xp.isin(xp.asarray([0.1], dtype=xp.float32), 0.1), np.array([True])),
+    (lambda: xp.isin(xp.asarray([44, 1], dtype=xp.uint8), 300), np.array([False, False])),
+    (lambda: xp.isin(xp.asarray([2**63 - 1]), 2**63, invert=True), np.array([True])),
+    (lambda: xp.isin(300, xp.asarray([44], dtype=xp.uint8)), np.array(False)),
+    (lambda: xp.isin(xp.asarray([44, 1], dtype=xp.int8), [300, 1]), np.array([False, True])),
+    (lambda: np.isin(xp.asarray([2**53 + 1, 2**63 + 5], dtype=xp.uint64), xp.asarray([2**53, -2**63 + 5])), np.array([False, False])),
+    (lambda: np.isin(xp.asarray([2**53 + 1, -1, 7]), xp.asarray([2**53, 2**64 - 1, 7], dtype=xp.uint64)), np.array([False, False, True])),
+    (lambda: np.isin(xp.asarray([2**24, 3], dtype=xp.float32), 2**24 + 1), np.array([False, False])),
+    (lambda: np.isin([1.5, 2], xp.asarray([1, 2])), np.array([False, True])),
+    (lambda: xp.searchsorted(xp.asarray([1, 50, 100], dtype=xp.int8), 300), np.array(3)),
+    (lambda: xp.searchsorted(xp.asarray([1, 50, 100], dtype=xp.uint8), -1, side="right"), np.array(0)),
+    (lambda: xp.searchsorted(xp.asarray([2**64 - 3, 2**64 - 1], dtype=xp.uint64), 2**64 - 2), np.array(1)),
+    (lambda: xp.searchsorted(xp.asarray([1, 2], dtype=xp.float32), 1 + 1e-9), np.array(1)),
+    (lambda: xp.searchsorted(xp.arange(3), 2**70), np.array(3)),
+    (lambda: np.searchsorted(xp.arange(3), [1, 2]), np.array([1, 2])),
+    (lambda: np.searchsorted(xp.arange(3), [0.5, 300]), np.array([1, 3])),
+    (lambda: np.searchsorted(xp.arange(3), []), np.zeros(0, np.int64)),
+    (lambda: np.searchsorted(xp.zeros(0), [[1.0]]), np.array([[0]])),
+    (lambda: np.diff(xp.asarray([4, 6]), prepend=0), np.array([4, 2])),
+    (lambda: np.diff(xp.asarray(I), axis=0, prepend=1, append=2.5), np.diff(I, axis=0, prepend=1, append=2.5)),
+    (lambda: np.argsort(xp.asarray(5)), np.array([0])),
+    (lambda: np.argsort(xp.asarray(5), axis=0), np.array([0])),
+    (lambda: np.cumsum(xp.asarray(5), axis=0), np.array([5])),
+    (lambda: np.cumprod(xp.asarray(5), axis=-1), np.array([5])),
+    (lambda: np.repeat(xp.arange(0), []), np.zeros(0, np.int64)),
+    (lambda: np.repeat(xp.arange(2), [True, False]), np.array([0])),
 ]
 
 
@@ -173,6 +203,12 @@ REFUSED = [
     (lambda: xp.iinfo(xp.float32), ValueError, "float32"), (lambda: xp.isdtype(xp.int8, "whole"), ValueError, "'whole'"),
     (lambda: xp.result_type(1, 2), TypeError, "array or a dtype"), (lambda: xp.zeros(3, device="gpu7"), ValueError, "gpu7"),
     (lambda: xp.reshape(xp.asarray(M).T, (20,), copy=False), ValueError, "copy=False"), (lambda: xp.nextafter(xp.zeros(2, dtype=xp.int8), 1), TypeError, "int8"),
+    (lambda: np.repeat(xp.arange(3), [1, -1, 2]), ValueError, "-1"), (lambda: np.repeat(xp.arange(3), xp.asarray([1, -1, 2])), ValueError, "-1"),
+    (lambda: np.repeat(xp.arange(3), [1.7, 1, 2]), TypeError, "float64"), (lambda: xp.repeat(xp.arange(3), xp.asarray([1.7])), TypeError, "float64"),
+    (lambda: xp.arange(0, 1, 0), ZeroDivisionError, "step"), (lambda: xp.arange(0, 1, 0.0), ZeroDivisionError, "step"),
+    (lambda: xp.take_along_axis(xp.arange(3), xp.asarray([0]), axis=0.5), TypeError, "axis"),
+    (lambda: np.take_along_axis(xp.arange(3), xp.asarray([0.0]), axis=0), IndexError, "integer"),
+    (lambda: np.cumsum(xp.asarray(5), axis=1), IndexError, "axis 1"),
 ]
 
 
@@ -202,3 +238,54 @@ def test_arrays_of_this_process_go_along(gpu):
     assert isinstance(xp.exp(np.zeros(3)), hp.Array)
     large = np.arange(100_000.0)
     same(xp.asarray(large) + 1, large + 1)
+
+
+@pytest.fixture
+def connected_last(start_daemon):
+    """A client of another daemon than that of `gpu`."""
+    with start_daemon().connect() as client:
+        yield client
+
+
+OF_TWO_DAEMONS = [
+    lambda a, b: xp.take_along_axis(a, b), lambda a, b: xp.take(a, b), lambda a, b: xp.searchsorted(a, b), lambda a, b: xp.concat([a, b]),
+    lambda a, b: xp.isin(a, b), lambda a, b: xp.repeat(a, b), lambda a, b: xp.asarray([a, b]), lambda a, b: xp.diff(a, prepend=b),
+]
+
+
+def test_arrays_of_two_daemons_do_not_mix(gpu, connected_last):
+    """take_along_axis and others read elements of another array on their own daemon."""
+    a, b = gpu.array([0, 1, 2]), connected_last.array([2, 1, 0])
+    for call in OF_TWO_DAEMONS:
+        with pytest.raises(TypeError, match="another daemon"):
+            call(a, b)
+
+
+def test_numbers_beside_an_array_go_to_its_daemon(gpu, connected_last):
+    """The numbers of a list became arrays of the daemon connected last."""
+    a = gpu.array([7.0, 8.0])
+    same(xp.asarray([a.sum(), 1.0]), [15.0, 1.0])
+    same(xp.asarray([[a.sum(), 1.0], [2, a[0]]]), [[15.0, 1.0], [2.0, 7.0]])
+    same(xp.repeat([1, 2], gpu.array([1, 2])), [1, 2, 2])
+
+
+def test_empty_results_stay_on_the_device(gpu):
+    x = xp.asarray(np.arange(3.0), device="cpu0")
+    none, square = x[:0], xp.zeros((0, 0), device="cpu0")
+    for made in (np.cumsum(none), xp.concat([none, none]), xp.stack([none, none]), xp.repeat(x, 0), xp.repeat(x, [0, 0, 0]), xp.tile(x, 0),
+                 xp.take_along_axis(x, xp.arange(0)), xp.searchsorted(none, 1.0), xp.isin(x, none), xp.unique_counts(none).counts,
+                 *xp.linalg.qr(square), xp.linalg.matrix_power(square, 0), xp.linalg.matrix_power(square, 2), *xp.linalg.svd(square),
+                 *xp.linalg.eigh(square), *xp.linalg.slogdet(square), xp.linalg.inv(square)):
+        assert made._now().device == "cpu0"
+
+
+def test_arrays_are_made_on_the_device_asked_for(gpu):
+    """Within `eager` they were made where the daemon chose, and then said to be elsewhere."""
+    asked = []
+    with watched(gpu), hp.eager():
+        run = gpu._core.run
+        gpu._core.run = lambda kernel, inputs, options, *more: asked.append(options.device) or run(kernel, inputs, options, *more)
+        for make in (lambda **on: xp.zeros(3, **on), lambda **on: xp.eye(3, **on), lambda **on: xp.arange(3, **on), lambda **on: xp.linspace(0, 1, 3, **on),
+                     lambda **on: xp.ones_like(xp.asarray(2), **on), lambda **on: xp.fft.fftfreq(3, **on)):
+            assert make(device="cpu0").device == "cpu0"
+    assert asked == ["cpu0"] * 6

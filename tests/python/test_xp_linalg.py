@@ -127,3 +127,50 @@ def test_frequencies(gpu):
         same(xp.fft.rfftfreq(count), np.fft.rfftfreq(count))
     same(xp.fft.fftshift(xp.asarray(R)), np.fft.fftshift(R))
     same(xp.fft.ifftshift(xp.asarray(R), axes=1), np.fft.ifftshift(R, 1))
+
+
+def test_norms_of_integers_are_floats(gpu):
+    """Their squares and sums overflowed in their own dtype."""
+    small, large = np.array([100, -128], np.int8), np.array([2**63, 3], np.uint64)
+    for order in (0, 1, 2, 3, np.inf, -np.inf):
+        same(np.linalg.vector_norm(xp.asarray(small), ord=order) if hasattr(np.linalg, "vector_norm") else xp.linalg.vector_norm(xp.asarray(small), ord=order),
+             np.linalg.norm(small.astype(float), order))
+        same(xp.linalg.vector_norm(xp.asarray(large), ord=order), np.linalg.norm(large.astype(float), order))
+    same(xp.linalg.vector_norm(xp.asarray(np.int8(-128))), np.array(128.0))
+    for order in ("fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf):
+        same(xp.linalg.matrix_norm(xp.asarray(np.stack([small, small[::-1]])), ord=order), np.linalg.norm(np.stack([small, small[::-1]]).astype(float), order))
+
+
+@pytest.mark.parametrize("power", [0, 1, 2, 5, 7])
+def test_powers_of_integers_are_exact(gpu, power):
+    """They were those of float64."""
+    for x in (np.array([[1, 2**9], [3, 2**8]]), np.array([[1, 2], [3, 4]], np.int8), np.array([[[1, 1], [0, 1]]], np.uint64), np.array([[True, True], [False, True]])):
+        same(np.linalg.matrix_power(xp.asarray(x), power), np.linalg.matrix_power(x, power))
+
+
+def test_negative_powers_of_integers_are_floats(gpu):
+    same(xp.linalg.matrix_power(xp.asarray(np.array([[1, 2], [3, 4]], np.int8)), -1), [[-2.0, 1.0], [1.5, -0.5]])
+
+
+def test_only_the_lower_triangle_of_hermitian_matrices_is_read(gpu):
+    """Of its diagonal the real parts: LAPACK takes no notice of the imaginary ones."""
+    x = np.array([[1 + 0.5j, 9], [2j, 3 + 0.5j]])
+    same(xp.linalg.eigvalsh(xp.asarray(x)), 2 + np.array([-1, 1]) * np.sqrt(5))
+    w, v = xp.linalg.eigh(xp.asarray(x))
+    same(w, 2 + np.array([-1, 1]) * np.sqrt(5))
+    np.testing.assert_allclose((v.numpy() * w.numpy()) @ dagger(v.numpy()), [[1, -2j], [2j, 3]], atol=1e-12)
+    x[1, 1] = 8 + 0.5j
+    same(xp.linalg.cholesky(xp.asarray(x)), [[1, 0], [2j, 2]])
+
+
+@pytest.mark.parametrize("x", [[[np.nan, 1], [1, 2]], [[-1.0, 2], [np.nan, 3]], [[1, 2, 3], [4, np.nan, 6], [7, 8, 9]]])
+def test_determinants_of_nan_are_nan(gpu, x):
+    assert all(np.isnan(part.item()) for part in (*xp.linalg.slogdet(xp.asarray(x)), xp.linalg.det(xp.asarray(x))))
+
+
+def test_ranks_as_numpy_asks_for_them(gpu):
+    x = np.stack([np.eye(3), np.ones((3, 3))])
+    same(np.linalg.matrix_rank(xp.asarray(x)), [3, 1])
+    same(np.linalg.matrix_rank(xp.asarray(x), 2.0), [0, 1])
+    same(np.linalg.matrix_rank(xp.asarray(x), tol=[0.5, 4.0]), [3, 0])
+    same(np.linalg.matrix_rank(xp.ones(3)), 1)

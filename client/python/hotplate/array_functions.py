@@ -8,7 +8,7 @@ import numpy as np
 
 from .computing import Computing
 from .errors import InvalidCall, InvalidType
-from .operations import check_range, dtype_name, each, integer, made, node_of, number_of, told
+from .operations import check_daemon, check_range, dtype_name, each, integer, made, node_of, number_of, told
 from .refusing import refuse
 from .views import all_viewed
 
@@ -29,8 +29,15 @@ def named(*names: str) -> Callable[[Function], Function]:
 
 
 def array_of(array: Computing, value: Any) -> Computing:
-    """A value as an array of the daemon's, as another array is."""
-    return value if isinstance(value, Computing) else array._of(node_of(array._client, value))
+    """A value as an array of the daemon's, as another array is.
+
+    Raises:
+        TypeError: it is no array, or is on another daemon.
+    """
+    if not isinstance(value, Computing):
+        return array._of(node_of(array._client, value))
+    check_daemon(array._client, value, "operand")
+    return value
 
 
 def said(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,7 +57,7 @@ def _method(name: str) -> Function:
     return call
 
 
-for _name in ("sum prod min max any all argmin argmax mean var std round clip ravel squeeze swapaxes diagonal trace take astype "
+for _name in ("sum prod min max any all argmin argmax mean var std round clip squeeze swapaxes diagonal trace take astype "
               "copy").split():
     FUNCTIONS[_name] = _method(_name)
 FUNCTIONS.update(amin=_method("min"), amax=_method("max"), around=_method("round"), round_=_method("round"))
@@ -105,6 +112,7 @@ def _reshape(array: Computing, a: Any, shape: Any = None, order: str = "C", news
     return shaped
 
 
+FUNCTIONS["ravel"] = lambda array, a, order="C": array_of(array, a).ravel(order)
 FUNCTIONS["real"] = lambda array, a: array_of(array, a).real
 FUNCTIONS["imag"] = lambda array, a: array_of(array, a).imag
 FUNCTIONS["shape"] = lambda array, a: a.shape
@@ -130,7 +138,7 @@ def _dtypes(values: Sequence[Any]) -> list[Any]:
 @named("where")
 def _chosen(array: Computing, condition: Any, x: Any = None, y: Any = None) -> Any:
     if x is None or y is None:
-        refuse("numpy.where without values", array, "numpy.where(M, A, B)")
+        refuse("numpy.where without values", array, "hp.xp.nonzero(M), or numpy.where(M, A, B)")
     return array._of(each(array._client, "where({},{},{})", [condition, x, y], "where"))
 
 

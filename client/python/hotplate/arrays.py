@@ -11,7 +11,7 @@ from .arguments import is_no_array, seconds, text, without_mask
 from .computing import Computing
 from .connection import Connection
 from .errors import AlreadyExists, Error, InvalidCall, InvalidType, NotFound
-from .graph import EACH, SENT, STORED, Node, Stored, freed, stored
+from .graph import EACH, FREED, SENT, STORED, Node, Stored, freed, stored
 from .noting import note
 from .operations import told
 from .placing import ANY, default_device, device_named
@@ -66,6 +66,7 @@ class Array(Computing):
             self._upload(node)
         if self._base is not None and node is not self._base._node:
             self._copied = node
+        _check_is_there(node)
         value: Stored = node.value
         return value
 
@@ -214,6 +215,7 @@ class Array(Computing):
             check_destination("out", out, self._dtype, self.shape)
         node = self._node if self._base is None else self._base._node
         compute([node], node if self._base is None and self.size == 1 else None)
+        _check_is_there(node)
         if self._base is None and node.kind == STORED:
             if out is not None:
                 self._client._core.get_into(node.value.id, out)
@@ -296,8 +298,10 @@ class Array(Computing):
                 self._node = freed(node)
                 return
         own: Stored = node.value
+        _check_is_there(node)
         own.keep()
         self._client._core.free(own.id)
+        own.freed = True
 
     def _check_is_no_view(self, what: str) -> None:
         if self._base is not None:
@@ -346,6 +350,16 @@ class Array(Computing):
             if isinstance(error, Error):
                 raise
             return told(self)  # its client is closed
+
+
+def _check_is_there(node: Node) -> None:
+    """Checks that an array was not freed before the daemon had it: the daemon could not say which it is.
+
+    Raises:
+        KeyError: it was.
+    """
+    if node.kind == STORED and node.value.freed and node.value.id == FREED:
+        raise NotFound(f"{node.told()} was freed before it was computed")
 
 
 def send(client: Connection, data: Any, name: str, lease: Optional[Seconds], replace: bool, dtype: Any, progress: Any,

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple, NoReturn, Optional, Sequence
 
 import numpy as np
 
-from .errors import InvalidCall, InvalidType
+from .errors import InvalidCall, InvalidType, OutOfBounds
 from .graph import EACH, Axis, Node, view
 from .indexing import check_mask, is_mask, keys_of, part
 from .noting import note
 from .operations import Lazy, check_conversion, converted, made, node_of, number_of, told
-from .views import Geometry, in_order, is_in_order
+from .placing import ANY, common
+from .views import Geometry, in_order, is_basic, is_in_order, shape_of
 
 
 class _Span(NamedTuple):
@@ -48,8 +49,23 @@ def assigned(array: Any, index: Any, value: Any) -> Optional[Node]:
     mask = _mask(array, index)
     if mask is not None:
         return _where(array, mask, value)
+    among = _mask_among(index)
+    if among is not None:
+        return _along(array, index, among, value)
     geometry = part((array._shape, 0, in_order(array._shape)), keys_of(index, array._shape)) or _refuse(array)
     return placed(array, geometry, value)
+
+
+def at_home(now: Node, node: Node) -> Node:
+    """A node as what an array that shows `now` is to show: on the same device. An array on no device goes where the node is.
+
+    Raises:
+        ValueError: they are on two devices.
+    """
+    if node.device == now.device or now.device in ("", ANY):
+        return node
+    common(((now.device, now.told()), (node.device, node.told())))
+    return note(node.client, EACH, node.dtype, node.shape, "{}", (node,), device=now.device)
 
 
 def placed(array: Any, geometry: Geometry, value: Any) -> Optional[Node]:
@@ -167,6 +183,10 @@ def _source(written: _Written, array: Any, spans: Sequence[_Span], shape: tuple[
     return f"{base}[{','.join(indices)}]", 1
 
 
+def _shape_of_value(value: Any) -> tuple[int, ...]:
+    return tuple(value._shape if isinstance(value, Lazy) else np.shape(value))
+
+
 def _mask(array: Any, index: Any) -> Any:
     """The mask, if an index is one; also of the first axes alone."""
     if isinstance(index, tuple) and len(index) == 1:
@@ -179,10 +199,64 @@ def _mask(array: Any, index: Any) -> Any:
     return index
 
 
+def _mask_among(index: Any) -> Optional[int]:
+    """The place of a mask among the keys of an index, if there is one with axes, and beside it only what gives views."""
+    if not isinstance(index, tuple):
+        return None
+    places = [place for place, key in enumerate(index) if not is_basic(key)]
+    if len(places) != 1:
+        return None
+    place, = places
+    key = np.asarray(index[place]) if isinstance(index[place], list) else index[place]
+    return place if is_mask(key) and shape_of(key) else None
+
+
+def _along(array: Any, index: tuple[Any, ...], place: int, value: Any) -> Optional[Node]:
+    """Notes the array with other elements where a mask along some of its axes is true, in a part that slices and integers name.
+
+    Raises:
+        TypeError: the value has another element for each that the mask selects.
+    """
+    mask = np.asarray(index[place]) if isinstance(index[place], list) else index[place]
+    # The part in which the mask's axes are whole.
+    whole = (array._shape, 0, in_order(array._shape))
+    rank = len(shape_of(mask))
+    named = sum(key is not None and key is not Ellipsis for key in index) - 1 + rank
+    if named > len(array._shape):
+        raise OutOfBounds(f"too many indices for array: array is {len(array._shape)}-dimensional, but {named} were indexed")
+    keys = (*index[:place], *(slice(None),) * rank, *index[place + 1:])
+    geometry = part(whole, keys) or _refuse(array)
+    ahead = index[:place]
+    filled = len(array._shape) - named if any(key is Ellipsis for key in ahead) else 0
+    own = filled + sum(key is not None and key is not Ellipsis for key in ahead)
+    first = filled + sum(key is None or isinstance(key, slice) for key in ahead)
+    check_mask(shape_of(mask), array._shape, own)
+    if _shape_of_value(value):
+        raise InvalidType(f"{told(array)}: with a mask beside other keys of an index one number is assigned; the value has the shape "
+                          f"{_shape_of_value(value)}: write numpy.where(mask, value, A)")
+    scalar, source = _value(array, value, ())
+    if 0 in shape_of(mask):
+        return None
+    shown = view(array._node, *geometry)
+    where = node_of(array._client, mask, "mask")
+    strides = (0,) * first + in_order(where.shape) + (0,) * (len(geometry[0]) - first - rank)
+    text = "where({},{},{})" if source is None else "where({}," + array._dtype + "({}),{})"
+    chosen = note(array._client, EACH, array._dtype, geometry[0], text,
+                  (view(where, geometry[0], 0, strides), scalar if source is None else source, shown))
+    return placed(array, geometry, chosen)
+
+
 def _where(array: Any, mask: Any, value: Any) -> Optional[Node]:
-    its = tuple(np.shape(value)) if not isinstance(value, Lazy) else tuple(value._shape)
+    its = _shape_of_value(value)
     rest = array._shape[len(mask.shape):]
-    if len(its) > len(rest) and its != (1,):
+    if not rest and len(its) > 1:
+        raise InvalidType(f"boolean array indexing assignment requires a 0 or 1-dimensional input, input has {len(its)} dimensions")
+    while len(its) > len(rest) and its[0] == 1:
+        its = its[1:]
+    if 0 in mask.shape:  # it selects nothing, also of other axes, as in NumPy
+        _value(array, value, its)
+        return None
+    if len(its) > len(rest):
         return _selected(array, mask, node_of(array._client, value, "value"))
     scalar, source = _value(array, value, rest)
     where = node_of(array._client, mask, "mask")
@@ -200,9 +274,11 @@ def _selected(array: Any, mask: Any, source: Node) -> Optional[Node]:
     rank, rest = len(chosen.shape), array._shape[len(chosen.shape):]
     # Which value an element gets, where the mask is true.
     numbers = converted(array._client, view(chosen, (math.prod(chosen.shape),), 0, (1,)), "int64")
-    places = array._client.scan(array._of(numbers), operation="sum", axis=0, keep=True) - 1 if numbers.shape[0] else None
-    count = int(places[-1]) + 1 if places is not None else 0
+    places = array._client.scan(array._of(numbers), operation="sum", axis=0, keep=True) - 1
+    count = int(places[-1]) + 1
     wanted = (count, *rest)
+    while len(source.shape) > len(wanted) and source.shape[0] == 1:
+        source = view(source, source.shape[1:], 0, in_order(source.shape[1:]))
     if len(source.shape) > len(wanted) or any(length not in (1, own) for length, own in zip(reversed(source.shape), reversed(wanted))):
         raise InvalidCall(f"boolean array indexing assignment cannot assign the input values of shape {source.shape} to the {count} "
                           f"elements of {told(array)} that the mask selects")
@@ -214,8 +290,7 @@ def _selected(array: Any, mask: Any, source: Node) -> Optional[Node]:
     which = written.add(view(places._now(), array._shape, 0, spread))
     every = [f"clip({which},0,{count - 1})"]
     every += [written.add(Axis(rank + axis)) if length > 1 else "0" for axis, length in enumerate(rest)]
-    own = every[len(wanted) - len(source.shape):]
-    index = ",".join("0" if length == 1 else at for length, at in zip(source.shape, own))
+    index = ",".join("0" if length == 1 else at for length, at in zip(source.shape, every))
     condition = written.add(view(chosen, array._shape, 0, spread))
     text = f"where({condition},{array._dtype}({base}[{index}]),{written.add(array._node)})"
     return note(array._client, EACH, array._dtype, array._shape, text, tuple(written.operands), 1)

@@ -9,8 +9,8 @@ import numpy as np
 from .arguments import shown
 from .errors import InvalidCall, InvalidType, OutOfBounds
 from .methods import Methods
-from .multiplying import product
-from .operations import Lazy, each, integer, node_of, told
+from .multiplying import dot, product
+from .operations import Lazy, check_daemon, each, integer, node_of, told
 from .refusing import refuse_attribute
 
 Self = TypeVar("Self", bound="Computing")
@@ -151,12 +151,12 @@ class Computing(Methods):
     # Products: kernels, which run at their line.
 
     def dot(self, other: Any) -> Any:
-        """numpy.dot with another array, at once: the kernel `matmul`.
+        """numpy.dot with another array, at once: the kernel `matmul` where it takes the dtype.
 
         Example:
             >>> x.dot(x)
         """
-        return self._client.dot(self, other, keep=True)
+        return dot(self, self._like(other))
 
     def __matmul__(self, other: Any) -> Any:
         return product(self, self._like(other)) if isinstance(other, _ARRAYS) else NotImplemented
@@ -165,7 +165,10 @@ class Computing(Methods):
         return product(self._like(other), self) if isinstance(other, _ARRAYS) else NotImplemented
 
     def _like(self: Self, other: Any) -> Self:
-        return other if isinstance(other, Computing) else self._of(node_of(self._client, other))  # type: ignore[return-value]
+        if not isinstance(other, Computing):
+            return self._of(node_of(self._client, other))
+        check_daemon(self._client, other, "operand")
+        return other  # type: ignore[return-value]
 
     def __imatmul__(self: Self, other: Any) -> Self:
         return self._update(lambda: node_of(self._client, self @ other), "matmul")

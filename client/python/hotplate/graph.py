@@ -25,7 +25,7 @@ from .user_line import Place
 # element, and one that is a statement by itself (a reduction).
 STORED, SENT, VIEW, EACH, WHOLE = range(5)
 # In the place of an id: no array of the daemon can have it.
-_FREED = "(freed)"
+FREED = "(freed)"
 # An array that is used in a loop has many dependents, most of which are gone: they are looked through from so many on.
 _MANY_DEPENDENTS = 16
 _depending = threading.Lock()
@@ -39,6 +39,7 @@ class Stored(_core.ArrayRef):
         self.client = client
         self.id = id
         self.owned = owned
+        self.freed = False  # by `Array.free`
         if owned:
             client._core.own(id)
 
@@ -136,7 +137,9 @@ def stored(client: Connection, id: str, dtype: str, shape: tuple[int, ...], owne
 
 def freed(node: Node) -> Node:
     """The node of an array that was freed before the daemon had it."""
-    return stored(node.client, _FREED, node.dtype, node.shape, owned=False, device=node.device)
+    instead = stored(node.client, FREED, node.dtype, node.shape, owned=False, device=node.device)
+    instead.value.freed = True
+    return instead
 
 
 def sent(client: Connection, value: np.ndarray[Any, Any]) -> Node:

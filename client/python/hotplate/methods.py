@@ -76,7 +76,7 @@ class Methods(Noted):
         """The same elements in another shape: a view where they are one after the other, else a copy.
 
         Raises:
-            ValueError: the shape has another number of elements.
+            ValueError: the shape has another number of elements; an order other than "C" and "F".
 
         Example:
             >>> x.reshape(2, -1).shape
@@ -85,8 +85,9 @@ class Methods(Noted):
         wanted = self._sizes([integer("shape", size) for size in sizes])
         if order == "F":
             return self.T.reshape(wanted[::-1]).T
-        if order not in ("C", "A"):
-            raise InvalidCall(f"order is {shown(order)}; it can be 'C', 'F' or 'A'")
+        if order != "C":
+            raise InvalidCall(f"order is {shown(order)}; it can be 'C' or 'F': only NumPy knows the order of an array in memory, which "
+                              "'A' and 'K' name; of x.T write order='F'")
         whole = self._where()
         if not is_in_order(whole):
             return self.copy().reshape(wanted)
@@ -234,11 +235,15 @@ class Methods(Noted):
             return self[..., None]._reduced(operation, -1, False, out, more)
         options = ""
         if axis is not None:
-            axes = tuple(integer("axis", one) for one in axis) if isinstance(axis, (tuple, list)) else integer("axis", axis)
+            axes = tuple(self._axis(one) for one in axis) if isinstance(axis, (tuple, list)) else self._axis(axis)
             options = f", axis={axes}"
         if keepdims:
             options += ", keepdims=True"
         return self._into(reduced(self._client, operation, self, options + more), out, operation)
+
+    def _axis(self, axis: Any) -> int:
+        # A number has an axis 0 for NumPy.
+        return axis_of(axis, len(self._shape)) if self._shape else integer("axis", axis)
 
     def sum(self: Self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Self:
         """The sum, of all elements or along axes.

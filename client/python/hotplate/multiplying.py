@@ -32,6 +32,21 @@ def product(first: Any, second: Any) -> Any:
     return done.squeeze(-1 if len(second._shape) == 1 else -2) if len(first._shape) == 1 else done
 
 
+def dot(first: Any, second: Any) -> Any:
+    """numpy.dot of two arrays of a daemon.
+
+    Raises:
+        ValueError: the sizes do not fit.
+    """
+    if not first._shape or not second._shape:
+        return first * second
+    if len(second._shape) <= 2:
+        return product(first, second)
+    # Over the last axis of the one and the last but one of the other, whose others are columns.
+    columns = second._viewed(lambda whole: np.moveaxis(whole, -2, 0))
+    return product(first, columns.reshape(columns._shape[0], -1)).reshape(first._shape[:-1] + columns._shape[1:])
+
+
 def of_matrices(left: Any, right: Any) -> Any:
     """The products of stacks of matrices of one dtype, whose sizes fit."""
     client, dtype = left._client, left._dtype

@@ -7,11 +7,11 @@ from typing import Any, Callable, Optional, TypeVar
 
 import numpy as np
 
-from .assigning import assigned, placed
-from .errors import InvalidCall, InvalidType
+from .assigning import assigned, at_home, placed
+from .errors import InvalidCall, InvalidType, NotFound
 from .graph import STORED, Node, view
 from .indexing import gather, keys_of, part
-from .operations import Lazy, converted, told
+from .operations import Lazy, check_daemon, converted, told
 from .sending import compute
 from .views import Geometry, in_order, is_in_order, viewed
 
@@ -168,6 +168,7 @@ class Noted(Lazy):
         if not isinstance(out, Noted):
             raise InvalidType(f"{name}: out is a {type(out).__name__}; the result of arrays on the daemon stays there: fetch it, "
                               "A.numpy(out=…)")
+        check_daemon(node.client, out, f"out of {name}")
         into: Any = out._assign(node, name)
         return into  # type: ignore[no-any-return]
 
@@ -197,6 +198,7 @@ class Noted(Lazy):
             IndexError: the index is outside the array.
             TypeError: the value is complex, and this array is not; an index has arrays of integers.
             OverflowError: the dtype cannot hold the value, an integer.
+            KeyError: this array was freed.
         """
         if self._is_part(value, index):
             return  # A[1:3] += 1 has changed this array, and assigns A[1:3] to itself
@@ -215,12 +217,19 @@ class Noted(Lazy):
         if self._base is not None:
             raise InvalidCall(f"assignment destination is a view: nothing is assigned through {told(self)}; assign to the array "
                               "itself, A[1:3] = …, or to a copy, V.copy()")
+        if self._node.kind == STORED and self._node.value.freed:
+            raise NotFound(f"{told(self)} was freed: nothing is assigned to it")
         if self._node.kind == STORED and not self._node.value.owned:
             raise InvalidCall(f"assignment destination is read-only: {told(self)} has a name or a lease, and others may read it; assign "
                               "to a copy of your own, A.copy()")
 
     def _becomes(self, node: Node) -> None:
-        """From now on it shows another node, of the same dtype and shape."""
+        """From now on it shows another node, of the same dtype and shape, and stays on its device.
+
+        Raises:
+            ValueError: the node is on another device.
+        """
+        node = at_home(self._node, node)
         self._node = node
         node.holder = weakref.ref(self)
 

@@ -7,7 +7,8 @@ import contextvars
 from typing import Any, Iterator, Optional
 
 from .connection import Connection
-from .graph import SENT, VIEW, Node
+from .errors import NotFound
+from .graph import SENT, STORED, VIEW, Node
 from .placing import common
 from .sending import compute, waiting
 from .user_line import users_line
@@ -27,6 +28,7 @@ def note(client: Connection, kind: int, dtype: str, shape: tuple[int, ...], text
 
     Raises:
         ValueError: its operands are on two devices.
+        KeyError: one of them was freed by `Array.free`.
         Exception: as `compute`.
     """
     node = Node(client, kind, dtype, shape, text, operands, shape if space is None else space)
@@ -41,6 +43,8 @@ def note(client: Connection, kind: int, dtype: str, shape: tuple[int, ...], text
         if operand.kind > SENT:
             weight += operand.weight
             node.depend(operand)
+        elif operand.kind == STORED and operand.value.freed:
+            raise NotFound(f"{operand.told()} was freed, and is used after that")
         if operand.device and operand.device != device and not asked:
             device = common((one.device, one.told()) for one in operands if type(one) is Node)
     if device:

@@ -6,12 +6,11 @@ from typing import Any, Callable, Mapping, Sequence
 
 import numpy as np
 
-from . import joining, products  # noqa: F401: their functions are in FUNCTIONS
+from . import joining, namespace, products  # noqa: F401: the functions of two are in FUNCTIONS
 from .array_functions import FUNCTIONS, array_of, said
 from .computing import Computing
 from .errors import InvalidType
 from .multiplying import product
-from .namespace import of_numpy
 from .operations import converted, dtype_name, each, node_of
 from .refusing import INSTEAD, refuse
 
@@ -53,6 +52,9 @@ def ufunc(array: Computing, called: Any, method: str, inputs: Sequence[Any], opt
         refuse(f"numpy.{name}.{method}", array)
     if name == "matmul" and not given:
         done = product(*[array_of(array, one) for one in inputs])
+        return done if out is None else array._into(done._now(), out, name)
+    if name == "vecdot" and not set(given) - {"axis"}:
+        done = namespace.standard().vecdot(*[array_of(array, one) for one in inputs], axis=given.get("axis", -1))
         return done if out is None else array._into(done._now(), out, name)
     if name == "divmod" and not given and out is None:
         return tuple(array._of(each(array._client, UFUNCS[one], inputs, one)) for one in ("floor_divide", "remainder"))
@@ -103,7 +105,7 @@ def function(array: Computing, called: Any, arguments: Sequence[Any], options: M
     name = own + called.__name__
     found = FUNCTIONS.get(name)
     if found is None:
-        standard = of_numpy(name)
+        standard = namespace.of_numpy(name)
         if standard is not None:
             return _taken(f"{module}.{called.__name__}", standard, *arguments, **options)
         refuse(f"{module}.{called.__name__}", array, INSTEAD.get(called.__name__, ""))

@@ -57,8 +57,7 @@ def node_of(client: Connection, value: Any, what: str = "operand") -> Node:
     if isinstance(value, Node):
         return value
     if isinstance(value, Lazy):
-        if value._client is not client and not client.same_daemon(value._client):
-            raise InvalidType(f"the {what} {told(value)} is on another daemon: its elements are A.numpy()")
+        check_daemon(client, value, what)
         node: Node = value._node if value._base is None else value._now()
         return node
     plain = without_mask(what, value)
@@ -70,6 +69,16 @@ def node_of(client: Connection, value: Any, what: str = "operand") -> Node:
         return sent(client, np.array(plain, plain.dtype.newbyteorder("="), order="C"))
     there = client._core.put(np.asarray(plain, plain.dtype.newbyteorder("="), order="C"))
     return stored(client, there["id"], plain.dtype.name, plain.shape, owned=True)
+
+
+def check_daemon(client: Connection, array: Any, what: str) -> None:
+    """Checks that an array is on a client's daemon.
+
+    Raises:
+        TypeError: it is on another.
+    """
+    if array._client is not client and not client.same_daemon(array._client):
+        raise InvalidType(f"the {what} {told(array)} is on another daemon: its elements are A.numpy()")
 
 
 def told(array: Any) -> str:

@@ -12,11 +12,15 @@ from .operations import told
 
 # What to write instead of a function or a method of NumPy's, for an array A on the daemon. For all others: fetch.
 INSTEAD = {
-    "argsort": "numpy.argsort(A)", "cumprod": "numpy.cumprod(A)", "cumsum": "numpy.cumsum(A)",
-    "einsum": "gpu.function(numpy.einsum)(subscripts, A, B)", "histogram": "gpu.histogram(A)",
-    "median": "gpu.function(numpy.median)(A)", "nonzero": "numpy.nonzero(A)", "partition": "gpu.sort(A)",
+    "append": "hp.xp.concat([A.ravel(), B.ravel()])", "argsort": "numpy.argsort(A)",
+    "argwhere": "hp.xp.stack(hp.xp.nonzero(A), axis=-1)", "cross": "hp.xp.linalg.cross(A, B)", "cumprod": "numpy.cumprod(A)",
+    "cumsum": "numpy.cumsum(A)", "einsum": "gpu.function(numpy.einsum)(subscripts, A, B)",
+    "fft2": "hp.xp.fft.fftn(A, axes=(-2, -1))", "histogram": "gpu.histogram(A)", "ifft2": "hp.xp.fft.ifftn(A, axes=(-2, -1))",
+    "irfft2": "hp.xp.fft.irfftn(A, axes=(-2, -1))", "median": "gpu.function(numpy.median)(A)",
+    "meshgrid": "hp.xp.meshgrid(A.ravel(), B.ravel())", "nonzero": "numpy.nonzero(A)", "partition": "gpu.sort(A)",
     "percentile": "gpu.function(numpy.percentile)(A, q)", "ptp": "A.max() - A.min()",
     "quantile": "gpu.function(numpy.quantile)(A, q)", "repeat": "numpy.repeat(A, 2)",
+    "rfft2": "hp.xp.fft.rfftn(A, axes=(-2, -1))", "unique": "hp.xp.unique_values(A)",
     "vdot": "gpu.dot(A.ravel().conj(), B.ravel())",
 }
 _FETCH = "fetch the elements first, A.numpy()"

@@ -294,7 +294,10 @@ def _tell(error: Exception, group: _Group, text: _Text) -> None:
     message = re.sub(r"\bx[0-9]+\b", lambda found: words.get(found[0], found[0]), message)
     for name in about:
         message += f"\n  {words[name]} is read by what was {_at(text.readers[name])}"
-        if isinstance(error, NotFound):
+        value = text.inputs[name]
+        # What was freed before a line is refused there, but for views.
+        if isinstance(error, NotFound) and isinstance(value, Stored) and value.freed and any(
+                type(one) is Node and one.value is value for one in text.readers[name].operands):
             message += "\n  It was freed after that line was written and before its value was needed."
     if not about:
         message += "".join(f"\n  {line}" for line in list(dict.fromkeys(_at(node) for node in group.stored))[:4])

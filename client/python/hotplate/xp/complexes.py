@@ -7,7 +7,7 @@ matrices are of this form again, and their singular values come twice. What has 
 from __future__ import annotations
 
 from ..arrays import Array
-from .creation import arange, eye, triu
+from .creation import arange, eye, tril, triu
 from .elementwise import abs, conj, imag, real, sqrt
 from .indexing import take_along_axis
 from .manipulation import broadcast_to, concat, stack
@@ -18,8 +18,17 @@ from .sorting import argsort
 
 def as_pairs(value: Array) -> Array:
     """Complex matrices [..., m, n] as real ones [..., 2m, 2n]."""
-    a, b = value.real, value.imag
-    *before, rows, columns = value._shape
+    return _pairs(value.real, value.imag)
+
+
+def hermitian_pairs(value: Array) -> Array:
+    """Hermitian matrices as symmetric ones, as `as_pairs`: the lower triangles say all. Imaginary parts on their diagonals are
+    taken for 0, as LAPACK does."""
+    return _pairs(value.real, tril(value.imag, k=-1))
+
+
+def _pairs(a: Array, b: Array) -> Array:
+    *before, rows, columns = a._shape
     blocks = stack([stack([a, -b], axis=-1), stack([b, a], axis=-1)], axis=-3)  # [..., m, 2, n, 2]
     return blocks.reshape((*before, 2 * rows, 2 * columns))
 
@@ -111,7 +120,7 @@ def _independent(columns: Array, count: int) -> tuple[Array, Array]:
 
 def hermitian(value: Array) -> tuple[Array, Array]:
     """Eigenvalues in ascending order and eigenvectors of Hermitian matrices."""
-    done = value._client.eigh(as_pairs(value), keep=True)
+    done = value._client.eigh(hermitian_pairs(value), keep=True)
     vectors, places = _independent(from_columns(done.v), value._shape[-1])
     return take_along_axis(done.w, places), vectors
 

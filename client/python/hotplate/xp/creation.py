@@ -15,8 +15,8 @@ from ..graph import EACH, Axis
 from ..noting import note
 from ..operations import dtype_name, integer, made, number_of
 from ..views import Geometry
-from .devices import placed
-from .operands import array, arrays, client_of, connected, constant, first_array, indices, node, sizes_of
+from .devices import named, placed
+from .operands import array, arrays, bound, client_of, connected, constant, filled, first_array, indices, node, sizes_of
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
@@ -44,7 +44,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
     """
     client = client_of(fill_value)
     name = dtype_name(np.asarray(fill_value).dtype if dtype is None else dtype)
-    return placed(constant(client, number_of(fill_value, name, "full"), name, _shape(shape)), device)
+    return constant(client, number_of(fill_value, name, "full"), name, _shape(shape), named(client, device))
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Array:
@@ -101,7 +101,7 @@ def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, shape: Any = Non
     like = array(x)
     name = like._dtype if dtype is None else dtype_name(dtype)
     value, sizes = number_of(fill_value, name, "full_like"), like._shape if shape is None else _shape(shape)
-    return placed(constant(like._client, value, name, sizes), like._now().device or None if device is None else device)
+    return filled(like, value, name, sizes) if device is None else constant(like._client, value, name, sizes, named(like._client, device))
 
 
 def zeros_like(x: Any, /, dtype: Any = None, *, shape: Any = None, device: Any = None) -> Array:
@@ -150,8 +150,8 @@ def eye(n_rows: int, n_cols: Optional[int] = None, /, k: int = 0, dtype: Any = N
     name = dtype_name(float if dtype is None else dtype)
     shape = _shape((n_rows, n_rows if n_cols is None else n_cols))
     rows, columns = indices(shape)
-    made_now = made(client, name + "(equal(subtract({},{}),{}))", [columns, rows, _diagonal(k, shape)], name, shape)
-    return placed(Array._of(made_now), device)
+    operands = [columns, rows, _diagonal(k, shape)]
+    return Array._of(made(client, name + "(equal(subtract({},{}),{}))", operands, name, shape, device=named(client, device)))
 
 
 def _diagonal(k: Any, shape: Sequence[int]) -> int:
@@ -183,13 +183,15 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
         start, stop = 0, start
     numbers = [one if type(one) in (int, float) else np.asarray(one).item() for one in (start, stop, step)]
     start, stop, step = numbers
+    if step == 0:
+        raise ZeroDivisionError(f"arange: step is {step}; it must be another number")
     name = dtype_name(np.result_type(*[np.asarray(one).dtype for one in numbers]) if dtype is None else dtype)
     if all(isinstance(one, int) for one in numbers):
         count = len(range(start, stop, step))
     else:
         count = max(0, math.ceil((stop - start) / step))
     text = name + "(add(multiply({},{}),{}))"
-    return placed(Array._of(made(client, text, [Axis(0), _wrapped(step), _wrapped(start)], name, (count,))), device)
+    return Array._of(made(client, text, [Axis(0), _wrapped(step), _wrapped(start)], name, (count,), device=named(client, device)))
 
 
 def linspace(start: Any, stop: Any, /, num: int = 50, dtype: Any = None, *, device: Any = None, endpoint: bool = True) -> Array:
@@ -225,7 +227,7 @@ def linspace(start: Any, stop: Any, /, num: int = 50, dtype: Any = None, *, devi
     text = f"where(equal({{0}},{{2}}),{{3}},add({text},{{1}}))"
     # Integers are rounded down, as in NumPy; a conversion would cut towards 0.
     text = f"{name}(floor({text}))" if "int" in name and not is_complex else f"{name}({text})"
-    return placed(Array._of(made(client, text, operands, name, (count,))), device)
+    return Array._of(made(client, text, operands, name, (count,), device=named(client, device)))
 
 
 def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: Optional[bool] = None) -> Array:
@@ -257,7 +259,8 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: Optiona
     if copy is False:
         raise InvalidCall(f"asarray: copy=False, and {shown(obj)} has to be sent")
     if isinstance(obj, (list, tuple)) and first_array(obj) is not None:
-        parts = [asarray(one) for one in obj]
+        with bound(client):
+            parts = [array(asarray(one), client) for one in obj]
         whole: Array = FUNCTIONS["stack"](parts[0], parts)
         return asarray(whole, dtype, device=device)
     made_here = np.asarray(obj) if dtype is None else np.asarray(obj, dtype_name(dtype))

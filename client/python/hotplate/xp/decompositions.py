@@ -13,11 +13,11 @@ import numpy as np
 from ..arguments import shown
 from ..arrays import Array
 from ..errors import InvalidCall, InvalidType
-from .complexes import as_pairs, from_pairs, hermitian, householder, singular
+from .complexes import as_pairs, from_pairs, hermitian, hermitian_pairs, householder, singular
 from .creation import eye
 from .kernels import takes
 from .manipulation import broadcast_to
-from .operands import array, bound, constant
+from .operands import array, bound, filled
 from .products import matrix_transpose
 
 
@@ -43,8 +43,8 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-def matrices(x: Any, name: str, square: bool = False) -> Array:
-    """An argument as matrices of floats or complex numbers.
+def matrices(x: Any, name: str, square: bool = False, inexact: bool = True) -> Array:
+    """An argument as matrices, of floats or complex numbers if they are to be inexact.
 
     Raises:
         ValueError: it is none, or they are not square.
@@ -54,13 +54,13 @@ def matrices(x: Any, name: str, square: bool = False) -> Array:
         raise InvalidCall(f"{name} is of matrices; x has the shape {value._shape}")
     if square and value._shape[-1] != value._shape[-2]:
         raise InvalidCall(f"{name} is of square matrices; x has the shape {value._shape}")
-    return value if np.dtype(value._dtype).kind in "fc" else value.astype("float64")
+    return value.astype("float64") if inexact and np.dtype(value._dtype).kind not in "fc" else value
 
 
 def identity(like: Array, size: int) -> Array:
-    """The identity of an array's dtype, on its daemon."""
+    """The identity of an array's dtype, on its daemon and device."""
     with bound(like._client):
-        return eye(size, dtype=like._dtype)
+        return eye(size, dtype=like._dtype, device=like._now().device or None)
 
 
 def parts_dtype(value: Array) -> str:
@@ -72,7 +72,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     """The Cholesky factors of symmetric or Hermitian positive definite matrices: the kernel `cholesky`.
 
     Args:
-        x: floats or complex numbers [..., n, n]; the lower triangles are read.
+        x: floats or complex numbers [..., n, n]; the lower triangles are read, without the imaginary parts of the diagonals.
         upper: True for upper triangular factors u with x = u^H u, else lower ones with x = l l^H.
 
     Raises:
@@ -86,7 +86,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     if not value.size:
         return value.copy()
     direct = takes(value, "cholesky")
-    lower: Array = value._client.cholesky(value if direct else as_pairs(value), keep=True)
+    lower: Array = value._client.cholesky(value if direct else hermitian_pairs(value), keep=True)
     lower = lower if direct else from_pairs(lower)
     return matrix_transpose(lower.conj()) if upper else lower
 
@@ -125,8 +125,8 @@ def eigh(x: Any, /) -> EighResult:
     """Eigenvalues and eigenvectors of symmetric or Hermitian matrices: the kernel `eigh`.
 
     Args:
-        x: floats or complex numbers [..., n, n]; of floats the lower triangles are read. Of complex matrices the vectors take n
-            steps.
+        x: floats or complex numbers [..., n, n]; the lower triangles are read, without the imaginary parts of the diagonals. Of
+            complex matrices the vectors take n steps.
 
     Raises:
         ValueError: no square matrices.
@@ -136,7 +136,7 @@ def eigh(x: Any, /) -> EighResult:
     """
     value = matrices(x, "eigh", square=True)
     if not value.size:
-        return EighResult(constant(value._client, 0, parts_dtype(value), value._shape[:-1]), value.copy())
+        return EighResult(filled(value, 0, parts_dtype(value), value._shape[:-1]), value.copy())
     if not takes(value, "eigh"):
         return EighResult(*hermitian(value))
     done = value._client.eigh(value, keep=True)
@@ -147,7 +147,7 @@ def eigvalsh(x: Any, /) -> Array:
     """Eigenvalues of symmetric or Hermitian matrices in ascending order: the kernel `eigh`.
 
     Args:
-        x: floats or complex numbers [..., n, n]; the lower triangles are read.
+        x: floats or complex numbers [..., n, n]; the lower triangles are read, without the imaginary parts of the diagonals.
 
     Raises:
         ValueError: no square matrices.
@@ -157,9 +157,9 @@ def eigvalsh(x: Any, /) -> Array:
     """
     value = matrices(x, "eigvalsh", square=True)
     if not value.size:
-        return constant(value._client, 0, parts_dtype(value), value._shape[:-1])
+        return filled(value, 0, parts_dtype(value), value._shape[:-1])
     if not takes(value, "eigh"):
-        return eigvalsh(as_pairs(value))[..., ::2]
+        return eigvalsh(hermitian_pairs(value))[..., ::2]
     values: Array = value._client.eigh(value, compute="values", keep=True).w
     return values
 
@@ -184,7 +184,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
     count = min(rows, columns) if mode == "reduced" else rows
     if not value.size:
         q = broadcast_to(identity(value, rows)[:, :count], (*before, rows, count))
-        return QRResult(q.copy(), constant(value._client, 0, value._dtype, (*before, count, columns)))
+        return QRResult(q.copy(), filled(value, 0, value._dtype, (*before, count, columns)))
     if not takes(value, "qr"):
         q, r = householder(value)
         return QRResult(q[..., :, :count], r[..., :count, :])
@@ -211,7 +211,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     if not value.size:
         left, right = (rows, columns) if full_matrices else (count, count)
         return SVDResult(broadcast_to(identity(value, rows)[:, :left], (*before, rows, left)).copy(),
-                         constant(value._client, 0, parts_dtype(value), (*before, count)),
+                         filled(value, 0, parts_dtype(value), (*before, count)),
                          broadcast_to(identity(value, columns)[:right], (*before, right, columns)).copy())
     if not takes(value, "svd"):
         u, s, vh = singular(value)
@@ -237,7 +237,7 @@ def svdvals(x: Any, /) -> Array:
     """
     value = matrices(x, "svdvals")
     if not value.size:
-        return constant(value._client, 0, parts_dtype(value), value._shape[:-2] + (min(value._shape[-2:]),))
+        return filled(value, 0, parts_dtype(value), value._shape[:-2] + (min(value._shape[-2:]),))
     if not takes(value, "svd"):
         return svdvals(as_pairs(value))[..., ::2]
     values: Array = value._client.svd(value, compute="values", keep=True).s

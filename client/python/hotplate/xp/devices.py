@@ -26,8 +26,17 @@ def check(client: Any, device: Optional[str]) -> None:
         device_named(client, device)
 
 
+def named(client: Any, device: Optional[str]) -> str:
+    """The device of a note: "" if it does not matter.
+
+    Raises:
+        TypeError, ValueError: as `check`.
+    """
+    return "" if device is None else device_named(client, device)
+
+
 def placed(array: Made, device: Optional[str]) -> Made:
-    """An array that was made just now, which nothing was computed with yet, on a device.
+    """An array of elements that are sent, which nothing was computed with yet, on a device.
 
     Raises:
         TypeError, ValueError: as `check`.
@@ -37,4 +46,4 @@ def placed(array: Made, device: Optional[str]) -> Made:
     return array
 
 
-__all__ = ["ANY", "check", "ids", "placed"]
+__all__ = ["ANY", "check", "ids", "named", "placed"]

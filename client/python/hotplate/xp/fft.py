@@ -9,7 +9,7 @@ from ..arrays import Array
 from ..errors import InvalidCall, InvalidType
 from ..graph import Axis
 from ..operations import axis_of, dtype_name, integer, made
-from .devices import placed
+from .devices import named
 from .manipulation import moveaxis, roll
 from .operands import array, axes_of, connected
 
@@ -288,8 +288,8 @@ def _frequencies(n: int, d: float, dtype: Any, device: Any, count: int, place: s
         raise InvalidCall(f"n is {points}; it must be 1 or more")
     client = connected()
     name = dtype_name(float if dtype is None else dtype)
-    frequencies = made(client, f"{name}(divide({place},{{1}}))", [Axis(0), points * float(d)], name, (count,))
-    return placed(Array._of(frequencies), device)
+    operands = [Axis(0), points * float(d)]
+    return Array._of(made(client, f"{name}(divide({place},{{1}}))", operands, name, (count,), device=named(client, device)))
 
 
 def fftshift(x: Any, /, *, axes: Any = None) -> Array:

@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from ..arrays import Array
-from ..errors import InvalidType
+from ..errors import InvalidCall, InvalidType
 from ..indexing import positions
 from . import creation, fft, indexing, linalg, manipulation, products, searching, sets, sorting, statistics, utility
 from .operands import array
@@ -40,8 +40,14 @@ def _flatnonzero(a: Any) -> Array:
 
 
 def _argsort(a: Any, axis: Optional[int] = -1, kind: Optional[str] = None, order: None = None, *, stable: Optional[bool] = None) -> Array:
+    value = _with_axis(a, axis)
+    return sorting.argsort(value, axis=-1 if axis is None else axis)
+
+
+def _with_axis(a: Any, axis: Any) -> Array:
+    """An array as NumPy's functions along an axis take it: flat without one, and a number as a vector."""
     value = array(a)
-    return sorting.argsort(value.ravel()) if axis is None else sorting.argsort(value, axis=axis)
+    return value.ravel() if axis is None or not value._shape else value
 
 
 def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Array:
@@ -50,8 +56,8 @@ def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Arr
 
 def _cumulative(function: Function) -> Function:
     def call(a: Any, axis: Optional[int] = None, dtype: Any = None, out: Any = None) -> Any:
-        value = array(a)
-        done = function(value.ravel(), dtype=dtype) if axis is None else function(value, axis=axis, dtype=dtype)
+        value = _with_axis(a, axis)
+        done = function(value, axis=0 if axis is None else axis, dtype=dtype)
         return value._into(done._now(), out, function.__name__)
 
     return call
@@ -63,7 +69,10 @@ def _diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any =
 
 
 def _isin(element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Optional[str] = None) -> Array:
-    return sets.isin(element, test_elements, invert=invert)
+    # NumPy's dtypes of Python's numbers; the standard's are those of the array beside them.
+    own = [np.asarray(one) if type(one) in (bool, float, complex) or type(one) is int and -2**63 <= one < 2**63 else one
+           for one in (element, test_elements)]
+    return sets.isin(*own, invert=invert)
 
 
 def _take_along_axis(arr: Any, indices: Any, axis: Optional[int] = -1) -> Array:
@@ -89,6 +98,20 @@ def _pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = Non
     if hermitian:
         raise InvalidType("numpy.linalg.pinv of arrays on the daemon has no argument 'hermitian'")
     return linalg.pinv(a, rtol=rtol if rcond is None or rcond is np._NoValue else rcond)  # type: ignore[attr-defined]
+
+
+def _matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Array:
+    if hermitian:
+        raise InvalidType("numpy.linalg.matrix_rank of arrays on the daemon has no argument 'hermitian'")
+    if tol is not None and rtol is not None:
+        raise InvalidCall("`tol` and `rtol` can't be both set.")
+    value = array(A)
+    if len(value._shape) < 2:
+        return (value != 0).any().astype("int64")
+    if tol is None:
+        return linalg.matrix_rank(value, rtol=rtol)
+    limit = array(tol, value._client)
+    return (linalg.svdvals(value) > (limit[..., None] if limit._shape else limit)).sum(-1)
 
 
 def _transform(function: Function) -> Function:
@@ -118,6 +141,7 @@ FUNCTIONS: dict[str, Function] = {
     "unique_values": sets.unique_values, "linalg.det": linalg.det, "linalg.slogdet": linalg.slogdet, "linalg.inv": linalg.inv,
     "linalg.qr": _qr, "linalg.pinv": _pinv, "linalg.matrix_power": linalg.matrix_power, "linalg.cross": linalg.cross,
     "linalg.matrix_norm": linalg.matrix_norm, "linalg.vector_norm": linalg.vector_norm, "linalg.outer": linalg.outer,
+    "linalg.matrix_rank": _matrix_rank,
     "linalg.trace": linalg.trace, "linalg.diagonal": linalg.diagonal,
     **{f"fft.{name}": _transform(getattr(fft, name)) for name in ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")},
     **{f"fft.{name}": _transform_over(getattr(fft, name)) for name in ("fftn", "ifftn", "rfftn", "irfftn")},

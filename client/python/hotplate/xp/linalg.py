@@ -18,7 +18,7 @@ from .elementwise import abs, exp, log
 from .kernels import takes
 from .manipulation import broadcast_shapes, broadcast_to, stack
 from .norms import matrix_norm, vector_norm
-from .operands import applied, array, arrays, constant
+from .operands import applied, array, arrays, filled
 from .products import cross, diagonal, matmul, matrix_transpose, outer, tensordot, trace, vecdot
 
 __all__ = ["cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm",
@@ -62,7 +62,8 @@ def slogdet(x: Any, /) -> SlogdetResult:
         x: floats or complex numbers [..., n, n].
 
     Returns:
-        sign, of complex matrices of magnitude 1; logabsdet. Of a singular matrix they are 0 and -inf.
+        sign, of complex matrices of magnitude 1; logabsdet. Of a singular matrix they are 0 and -inf;
+        where the elimination meets NaN, both are NaN (NumPy's sign is 1 or -1 there, by chance of its BLAS).
 
     Raises:
         ValueError: no square matrices.
@@ -73,8 +74,8 @@ def slogdet(x: Any, /) -> SlogdetResult:
     value = matrices(x, "slogdet", square=True)
     stack_shape = value._shape[:-2]
     if not value.size:
-        return SlogdetResult(constant(value._client, 1, value._dtype, stack_shape),
-                             constant(value._client, 0, parts_dtype(value), stack_shape))
+        return SlogdetResult(filled(value, 1, value._dtype, stack_shape),
+                             filled(value, 0, parts_dtype(value), stack_shape))
     if not takes(value, "slogdet"):
         found, sign = pivots(value)
         all_pivots = stack(found)
@@ -111,7 +112,7 @@ def solve(x1: Any, x2: Any, /) -> Array:
         raise InvalidCall(f"solve: the sizes of the shapes {a._shape} and {b._shape} do not fit")
     shape = broadcast_shapes(a._shape[:-2], b._shape[:-2]) + b._shape[-2:]
     if 0 in shape:
-        return constant(a._client, 0, dtype.name, shape)
+        return filled(a, 0, dtype.name, shape)
     if not takes(a, "solve"):
         return from_columns(solve(as_pairs(a), columns_of(b)))
     solutions: Array = a._client.solve(a, b, keep=True)
@@ -139,8 +140,8 @@ def matrix_power(x: Any, n: int, /) -> Array:
     """Powers of square matrices by repeated products.
 
     Args:
-        x: floats or complex numbers [..., m, m].
-        n: the exponent; a negative one is of the inverses.
+        x: numbers [..., m, m]. Powers of integers are integers of the same dtype, as products are.
+        n: the exponent; a negative one is of the inverses, and these are floats or complex numbers.
 
     Raises:
         ValueError: no square matrices.
@@ -149,8 +150,10 @@ def matrix_power(x: Any, n: int, /) -> Array:
     Example:
         >>> hp.xp.linalg.matrix_power(hp.xp.eye(3), 5)
     """
-    value = matrices(x, "matrix_power", square=True)
     power = integer("n", n)
+    value = matrices(x, "matrix_power", square=True, inexact=power < 0)
+    if not value.size:
+        return value.copy()
     if power == 0:
         return broadcast_to(identity(value, value._shape[-1]), value._shape).copy()
     base = inv(value) if power < 0 else value
@@ -189,7 +192,7 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Array:
     """
     value = matrices(x, "matrix_rank")
     if not value.size:
-        return constant(value._client, 0, "int64", value._shape[:-2])
+        return filled(value, 0, "int64", value._shape[:-2])
     values = svdvals(value)
     return (values > _cutoff(values, rtol, value._shape)).sum(-1)
 

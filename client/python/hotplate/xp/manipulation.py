@@ -8,13 +8,14 @@ import numpy as np
 
 from ..arguments import shown
 from ..arrays import Array
-from ..errors import InvalidCall
+from ..errors import InvalidCall, InvalidType
 from ..graph import SENT, sent
 from ..array_functions import FUNCTIONS
-from ..operations import axis_of, integer
+from ..operations import axis_of, integer, told
+from ..placing import common
 from ..views import is_in_order
 from .creation import arange
-from .operands import array, arrays, axes_of, bound, client_of, indices, read, sizes_of
+from .operands import array, arrays, axes_of, bound, client_of, constant, indices, read, sizes_of
 from .searching import searchsorted
 from .statistics import cumulative_sum
 
@@ -79,8 +80,15 @@ def concat(arrays: Any, /, *, axis: Optional[int] = 0) -> Array:
     values = [array(one, client) for one in arrays]
     if not values:
         raise InvalidCall("concat needs at least one array")
-    joined: Array = FUNCTIONS["concatenate"](values[0], values, axis)
-    return joined
+    return _on_their_device(FUNCTIONS["concatenate"](values[0], values, axis), values)
+
+
+def _on_their_device(joined: Array, parts: list[Array]) -> Array:
+    """What arrays were joined to, on their device also if there are no elements, which nothing is read for."""
+    if joined.size:
+        return joined
+    device = common((part._now().device, told(part)) for part in parts)
+    return constant(joined._client, 0, joined._dtype, joined._shape, device)
 
 
 def expand_dims(x: Any, /, axis: Any = 0) -> Array:
@@ -155,11 +163,13 @@ def repeat(x: Any, repeats: Any, /, *, axis: Optional[int] = None) -> Array:
 
     Raises:
         ValueError: a negative number, or not as many as there are places.
+        TypeError: no integers, or integers of uint64.
 
     Example:
         >>> hp.xp.repeat(hp.xp.arange(3), 2)
     """
-    value = array(x)
+    client = client_of(x, repeats)
+    value = array(x, client)
     if axis is None:
         value, axis = value.ravel(), 0
     place = axis_of(axis, len(value._shape))
@@ -170,7 +180,11 @@ def repeat(x: Any, repeats: Any, /, *, axis: Optional[int] = None) -> Array:
             raise InvalidCall(f"repeats is {times}; it must be 0 or more")
         shape[place] *= times
         return _from(value, place, tuple(shape), f"floor_divide({{at}},{max(times, 1)})")
-    times_each = array(repeats, value._client)
+    times_each = array(repeats, client)
+    if not times_each.size:
+        times_each = times_each.astype("int64")
+    if not np.can_cast(times_each._dtype, "int64", "safe"):
+        raise InvalidType(f"repeats is of {times_each._dtype}; it must be integers of at most 64 bits with a sign")
     if times_each._shape not in ((), (1,), (shape[place],)):
         raise InvalidCall(f"repeats has the shape {times_each._shape}; it must be one number, or {shape[place]}")
     if times_each.size == 1:
@@ -179,8 +193,11 @@ def repeat(x: Any, repeats: Any, /, *, axis: Optional[int] = None) -> Array:
 
 
 def _repeated(value: Array, times: Array, place: int) -> Array:
-    ends = cumulative_sum(times.astype("int64", copy=False))
-    total = int(ends[-1]) if ends.size else 0
+    times = times.astype("int64", copy=False)
+    ends = cumulative_sum(times)
+    least, total = stack([times.min(), ends[-1]]).tolist() if ends.size else (0, 0)
+    if least < 0:
+        raise InvalidCall(f"repeats has a {least}; each must be 0 or more")
     shape = value._shape[:place] + (total,) + value._shape[place + 1:]
     if 0 in shape:
         return read(value, "", [], shape)
@@ -287,8 +304,7 @@ def stack(arrays: Any, /, *, axis: int = 0) -> Array:
     values = [array(one, client) for one in arrays]
     if not values:
         raise InvalidCall("stack needs at least one array")
-    joined: Array = FUNCTIONS["stack"](values[0], values, axis_of(axis, len(values[0]._shape) + 1))
-    return joined
+    return _on_their_device(FUNCTIONS["stack"](values[0], values, axis_of(axis, len(values[0]._shape) + 1)), values)
 
 
 def tile(x: Any, repetitions: Any, /) -> Array:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ..arguments import shown
 from ..arrays import Array
 from ..errors import InvalidCall
@@ -17,7 +19,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     """Norms of vectors.
 
     Args:
-        x: floats or complex numbers, in an array of any shape.
+        x: numbers, in an array of any shape; integers are converted to float64 first.
         axis: the axis of the vectors, or a tuple; None takes all elements as one vector.
         keepdims: True keeps the axes, with one element.
         ord: 2: the square root of the sum of squares; 1: the sum of the magnitudes; inf: the largest, -inf: the smallest of
@@ -33,7 +35,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     Example:
         >>> hp.xp.linalg.vector_norm(x)
     """
-    value = array(x)
+    value = _inexact(x)
     axes = axes_of(axis, len(value._shape))
     sizes = abs(value)
     if not axes:  # each element is a vector
@@ -51,11 +53,17 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     return (sizes ** float(ord)).sum(axes, keepdims=keepdims) ** (1 / float(ord))
 
 
+def _inexact(x: Any) -> Array:
+    """Floats or complex numbers: squares and sums of integers would overflow."""
+    value = array(x)
+    return value if np.dtype(value._dtype).kind in "fc" else value.astype("float64")
+
+
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """Norms of matrices.
 
     Args:
-        x: floats or complex numbers [..., m, n].
+        x: numbers [..., m, n]; integers are converted to float64 first.
         keepdims: True keeps the last two axes, with one element.
         ord: "fro": the square root of the sum of squares; 1: the largest sum of magnitudes of a column, -1: the smallest;
             inf, -inf: the same of rows; 2: the largest singular value, -2: the smallest; "nuc": their sum.
@@ -69,7 +77,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Array
     Example:
         >>> hp.xp.linalg.matrix_norm(hp.xp.eye(3))
     """
-    value = array(x)
+    value = _inexact(x)
     if len(value._shape) < 2:
         raise InvalidCall(f"matrix_norm is of matrices; x has the shape {value._shape}")
     result = _matrix_norm(value, ord)

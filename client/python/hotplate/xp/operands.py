@@ -56,12 +56,14 @@ def client_of(*values: Any) -> Any:
 
 
 def array(value: Any, client: Any = None) -> Array:
-    """An argument as an array of a daemon.
+    """An argument as an array of a daemon; with a client, of that client's.
 
     Raises:
-        TypeError: it is no array.
+        TypeError: it is no array, or is on another daemon.
     """
     if isinstance(value, Array):
+        if client is not None and value._client is not client:
+            node_of(client, value)  # which raises
         return value
     client = connected() if client is None else client
     return Array._of(node_of(client, value))
@@ -71,7 +73,7 @@ def arrays(*values: Any) -> list[Array]:
     """Arguments as arrays of one daemon, that of the first that is there already.
 
     Raises:
-        TypeError: one is no array.
+        TypeError: one is no array, or is on another daemon.
     """
     client = client_of(*values)
     return [array(value, client) for value in values]
@@ -106,13 +108,18 @@ def read(base: Any, text: str, operands: Sequence[Any], shape: tuple[int, ...]) 
     """The elements of an array at computed places: the text is the index, in which {1} and so on are the operands."""
     source = node(base)
     if 0 in shape:
-        return constant(source.client, 0, source.dtype, shape)
+        return constant(source.client, 0, source.dtype, shape, source.device)
     return Array._of(made(source.client, "{0}[" + text + "]", (source, *operands), source.dtype, shape, 1))
 
 
-def constant(client: Any, value: Any, dtype: str, shape: tuple[int, ...]) -> Array:
+def constant(client: Any, value: Any, dtype: str, shape: tuple[int, ...], device: str = "") -> Array:
     """An array whose elements are all one number of its dtype."""
-    return Array._of(made(client, dtype + "({})", [value], dtype, shape))
+    return Array._of(made(client, dtype + "({})", [value], dtype, shape, device=device))
+
+
+def filled(like: Array, value: Any, dtype: str, shape: tuple[int, ...]) -> Array:
+    """As `constant`, on the daemon and the device of another array."""
+    return constant(like._client, value, dtype, shape, like._now().device)
 
 
 def axes_of(axes: Any, rank: int) -> tuple[int, ...]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Optional
+
+import numpy as np
 
 from ..arguments import shown
 from ..arrays import Array
 from ..errors import InvalidCall
 from ..indexing import places_of, positions
+from ..operations import RANGES
 from .dtypes import result_type
 from .kernels import called
-from .operands import applied, array, arrays
+from .operands import applied, array, client_of, filled
 
 
 def argmax(x: Any, /, *, axis: Optional[int] = None, keepdims: bool = False) -> Array:
@@ -97,7 +101,7 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
 
     Args:
         x1: a vector of real numbers in ascending order.
-        x2: real numbers, in an array of any shape.
+        x2: real numbers, in an array of any shape. Python's numbers are compared as they are, whatever the dtype of x1.
         side: "left": before the elements that are equal; "right": behind them.
         sorter: indices that sort x1, as of `argsort`.
 
@@ -110,25 +114,28 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
     Example:
         >>> hp.xp.searchsorted(hp.xp.asarray([1.0, 2.0, 3.0]), hp.xp.asarray([2.5]))
     """
-    first = first_with(x1, x2)
-    ordered = array(x1, first._client)
-    sought = array(x2, first._client) if hasattr(x2, "dtype") else array(x2, first._client).astype(result_type(ordered, x2))
+    client = client_of(x1, x2)
+    ordered = array(x1, client)
     if side not in ("left", "right"):
         raise InvalidCall(f"side is {shown(side)}; it can be 'left' or 'right'")
     if len(ordered._shape) != 1:
         raise InvalidCall(f"searchsorted: x1 has the shape {ordered._shape}; it must be a vector")
     if sorter is not None:
-        ordered = ordered.take(array(sorter, first._client))
+        ordered = ordered.take(array(sorter, client))
+    if outside(ordered, x2):
+        return filled(ordered, ordered.size if x2 > 0 else 0, "int64", ())
+    sought = array(np.asarray(x2, ordered._dtype) if type(x2) is int and ordered._dtype in RANGES else x2, client)
     dtype = result_type(ordered, sought)
     if not sought.size or not ordered.size:
-        return sought.astype("bool").astype("int64") * 0
+        return filled(sought if isinstance(x2, Array) else ordered, 0, "int64", sought._shape)
     found: Array = called("searchsorted", ordered.astype(dtype, copy=False), sought.astype(dtype, copy=False), side=side)
     return found
 
 
-def first_with(*values: Any) -> Array:
-    """The first argument as an array of the daemon that one of them is on."""
-    return arrays(*values)[0]
+def outside(value: Array, number: Any) -> bool:
+    """Whether a number is an integer of Python's that an array's dtype of integers does not have."""
+    low, high = RANGES.get(value._dtype, (-math.inf, math.inf))
+    return type(number) is int and not low <= number <= high
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Array:

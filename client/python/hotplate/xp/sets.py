@@ -9,8 +9,8 @@ from ..graph import Axis
 from ..indexing import positions
 from ..operations import made
 from .dtypes import result_type
-from .operands import applied, array, arrays, constant, first_array, node
-from .searching import searchsorted
+from .operands import applied, array, arrays, client_of, filled, node
+from .searching import outside, searchsorted
 from .sorting import argsort, sort
 from .statistics import cumulative_sum
 
@@ -105,7 +105,7 @@ class _Groups:
         self._order = order_of(flat)
         self._sorted = flat[self._order]
         self._is_first = _firsts(self._sorted)
-        self._starts: Array = positions(self._is_first) if flat.size else constant(value._client, 0, "int64", (0,))
+        self._starts: Array = positions(self._is_first) if flat.size else filled(value, 0, "int64", (0,))
 
     def values(self) -> Array:
         return self._sorted[self._starts]
@@ -123,7 +123,7 @@ class _Groups:
 
     def inverse(self) -> Array:
         if not self._sorted.size:
-            return constant(self._order._client, 0, "int64", self._shape)
+            return filled(self._order, 0, "int64", self._shape)
         group = cumulative_sum(self._is_first.astype("int64")) - 1
         return group[argsort(self._order)].reshape(self._shape)
 
@@ -132,7 +132,7 @@ def _firsts(ordered: Array) -> Array:
     """Whether each element differs from the one before it."""
     count = ordered.size
     if count <= 1:
-        return constant(ordered._client, True, "bool", (count,))
+        return filled(ordered, True, "bool", (count,))
     source = node(ordered)
     text = "logical_or(equal({1},0),not_equal({0}[{1}],{0}[maximum(subtract({1},1),0)]))"
     return Array._of(made(source.client, text, (source, Axis(0)), "bool", (count,), 1))
@@ -150,7 +150,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
     """Whether each element of x1 is among those of x2. NaN is among none.
 
     Args:
-        x1, x2: arrays of any shape, or numbers.
+        x1, x2: arrays of any shape, or numbers. An integer that the other's dtype does not have is not among its elements.
         invert: True: whether it is not.
 
     Returns:
@@ -159,13 +159,22 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Array:
     Example:
         >>> hp.xp.isin(hp.xp.arange(5), hp.xp.asarray([1, 3]))
     """
-    there = first_array((x1, x2))
-    sought, among = arrays(x1, x2) if there is not None else (array(x1), array(x2))
-    dtype = result_type(*[one for one in (x1, x2) if hasattr(one, "dtype")] or [sought], *[
-        one for one in (x1, x2) if isinstance(one, (bool, int, float, complex)) and not hasattr(one, "dtype")])
+    client = client_of(x1, x2)
+    for number, other in ((x1, x2), (x2, x1)):
+        if type(number) is int and type(other) is not int and outside(array(other, client), number):
+            like = array(other, client)
+            return filled(like, invert, "bool", like._shape if other is x1 else ())
+    sought, among = arrays(x1, x2)
+    # Numbers beside an array have its dtype; the elements of lists have their own.
+    numbers = [one for one in (x1, x2) if type(one) in (bool, int, float, complex)]
+    given = [value for value, one in ((sought, x1), (among, x2)) if type(one) not in (bool, int, float, complex)]
+    dtype = result_type(*given, *numbers) if given else result_type(sought, among)
+    if {sought._dtype, among._dtype} == {"int64", "uint64"} and dtype.kind == "f":  # which has not all of them
+        found = isin(sought.astype("uint64"), among.astype("uint64")) & (sought < 2**63 if sought._dtype == "uint64" else sought >= 0)
+        return ~found if invert else found
     sought, among = sought.astype(dtype, copy=False), among.ravel().astype(dtype, copy=False)
     if not among.size:
-        found = constant(sought._client, False, "bool", sought._shape)
+        found = filled(sought, False, "bool", sought._shape)
     elif among.size <= _FEW or dtype.kind == "c":
         found = (sought.reshape(sought._shape + (1,)) == among).any(-1)
     else:

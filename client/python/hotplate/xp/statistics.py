@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays import Array
 from ..errors import InvalidCall
 from ..operations import axis_of, dtype_name
-from .operands import array, constant
+from .operands import array, filled
 
 
 def sum(x: Any, /, *, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Array:
@@ -172,7 +172,7 @@ def _cumulative(x: Any, axis: Optional[int], dtype: Any, include_initial: bool, 
     if not value.size:
         shape = list(value._shape)
         shape[place] += include_initial
-        return constant(value._client, initial, name, tuple(shape))
+        return filled(value, initial, name, tuple(shape))
     # Of small integers the last bits of a wide result are theirs.
     wide = name if value._client._takes("scan", name) else "float32" if name == "float16" else accumulated(name)
     done: Array = value._client.scan(value.astype(wide, copy=False), operation=operation, axis=place,

@@ -7,8 +7,8 @@ from typing import Any, Optional
 from ..arrays import Array
 from ..errors import InvalidCall
 from ..operations import axis_of, integer
-from .manipulation import concat
-from .operands import array
+from .manipulation import broadcast_to, concat
+from .operands import array, client_of
 
 
 def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Array:
@@ -50,7 +50,7 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Optional[Any] = None
         x: numbers, in an array with at least one axis.
         axis: the axis.
         n: how often the differences are taken.
-        prepend, append: arrays that are put before and behind x first.
+        prepend, append: arrays that are put before and behind x first; of a number one element along the axis.
 
     Raises:
         ValueError: n is negative.
@@ -59,14 +59,18 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Optional[Any] = None
     Example:
         >>> hp.xp.diff(hp.xp.asarray([1, 4, 9]))
     """
-    value = array(x)
+    client = client_of(x, prepend, append)
+    value = array(x, client)
     place = axis_of(axis, len(value._shape))
     times = integer("n", n)
     if times < 0:
         raise InvalidCall(f"diff: n is {times}; it must be 0 or more")
     if times == 0:
         return value
-    parts = [one for one in (prepend, value, append) if one is not None]
+    one = value._shape[:place] + (1,) + value._shape[place + 1:]
+    before_and_behind = [None if end is None else array(end, client) for end in (prepend, append)]
+    ends = [end if end is None or end._shape else broadcast_to(end, one) for end in before_and_behind]
+    parts = [part for part in (ends[0], value, ends[1]) if part is not None]
     value = concat(parts, axis=place) if len(parts) > 1 else value
     before = (slice(None),) * place
     for _ in range(times):
