@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<v1::Cache>> ClearCaches(const CacheFolders& folders, 
   std::vector<v1::Cache> gone;
   if (wanted(folders.expressions, kExpressions)) {
     CubinCache cache(folders.expressions, {.bytes = 0});
-    if (const std::string trouble = cache.trouble(); !trouble.empty()) return absl::FailedPreconditionError(trouble);
+    if (const std::string trouble = cache.trouble(); !trouble.empty()) return absl::PermissionDeniedError(trouble);
     gone.push_back(ExpressionsRow(folders.expressions, cache.CutDown()));
   }
   if (wanted(folders.packages, kPackages)) {

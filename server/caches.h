@@ -22,7 +22,7 @@ std::vector<v1::Cache> ListCaches(const CacheFolders& folders);
 // INVALID_ARGUMENT names what is none.
 absl::Status CheckCacheNames(const std::vector<std::string>& names);
 
-// Of these, or of all if none is named. Tells what is gone. FAILED_PRECONDITION: a folder is not used, and not touched.
+// Of these, or of all if none is named. Tells what is gone. PERMISSION_DENIED: a folder is not used, and not touched.
 absl::StatusOr<std::vector<v1::Cache>> ClearCaches(const CacheFolders& folders, const std::vector<std::string>& names);
 
 }  // namespace hotplate::server

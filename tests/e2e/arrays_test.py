@@ -221,7 +221,7 @@ class Caches(harness.Case):
         self.fill()
         self.cubins.chmod(0o770)
         try:
-            self.hotplate("cache", "clear", "expressions", code=harness.FAILED, says="is not a folder of yours")
+            self.hotplate("cache", "clear", "expressions", code=harness.NOT_ALLOWED, says="is not a folder of yours")
             self.assertEqual(self.sizes()["expressions"], (1, 1000))
         finally:
             self.cubins.chmod(0o700)
