@@ -35,6 +35,15 @@ v1::Cache PackagesRow(const std::string& folder, const CacheSize& size) {
   return Row(kPackages, folder, size, JitCaches::kMostBytes, JitCaches::kMostDays);
 }
 
+absl::Status CheckNames(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (name == kExpressions || name == kPackages) continue;
+    return InvalidField(
+        "names", absl::StrCat("there is no cache ", Quoted(name), "; there are ", kExpressions, " and ", kPackages));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::vector<v1::Cache> ListCaches(const CacheFolders& folders) {
@@ -46,16 +55,8 @@ std::vector<v1::Cache> ListCaches(const CacheFolders& folders) {
   return rows;
 }
 
-absl::Status CheckCacheNames(const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    if (name == kExpressions || name == kPackages) continue;
-    return InvalidField(
-        "names", absl::StrCat("there is no cache ", Quoted(name), "; there are ", kExpressions, " and ", kPackages));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<std::vector<v1::Cache>> ClearCaches(const CacheFolders& folders, const std::vector<std::string>& names) {
+  if (absl::Status status = CheckNames(names); !status.ok()) return status;
   const auto wanted = [&](const std::string& folder, const char* name) {
     return !folder.empty() && (names.empty() || std::find(names.begin(), names.end(), name) != names.end());
   };

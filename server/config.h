@@ -104,7 +104,7 @@ struct Answer {
 absl::StatusOr<std::variant<Config, Answer>> ReadConfig(const std::vector<std::string>& arguments,
                                                         const Surroundings& surroundings);
 
-// In the cache's folder, which may be for more one day.
+// A folder of its own, so that the cache can hold other things later.
 inline std::string CubinFolder(const Config& config) { return config.cache + "/cubins"; }
 
 // The effective configuration as a TOML file that ReadConfig accepts.

@@ -93,7 +93,7 @@ void DescribeUnavailable(const core::Engine& engine, const Catalog& catalog, v1:
     if (std::find(names.begin(), names.end(), name) == names.end()) *names.Add() = name;
   };
   for (const SharedSpec& spec : catalog.specs()) {
-    if (spec->cpu_only()) continue;  // everywhere, and nothing that this place lacks
+    if (spec->cpu_only()) continue;  // no GPU has them; the answer is about this machine's
     for (const std::unique_ptr<Device>& device : engine.devices()) {
       const absl::Status offered = device->Offers(spec->name());
       if (offered.ok()) continue;

@@ -52,7 +52,7 @@ struct Node {
     kIndex,     // the place's index along axis `leaf`: int64
     kGather,    // the element of gathers[leaf] at the indices `arguments` (int64 each)
     kCast,      // arguments[0] as dtype
-    kBounded,   // arguments[0], an int64 made of numbers alone, as dtype; an error if dtype cannot hold it
+    kBounded,   // arguments[0], an int64 made of numbers alone, as dtype. Does not fit: an error; CUDA wraps around
     kOperator,  // op of the arguments
   };
 

@@ -16,6 +16,14 @@ struct Extent {
   HOTPLATE_HOST_DEVICE constexpr std::uint64_t outputs() const { return outer * inner; }
 };
 
+// Which of `rank` axes a number in decimal digits means; a negative one counts from the last. Outside of 0 to rank - 1:
+// none.
+inline int AxisAt(std::string_view axis, int rank) {
+  int which = 0;
+  std::from_chars(axis.data(), axis.data() + axis.size(), which);
+  return which < 0 ? which + rank : which;
+}
+
 // `axis`: "all", or an axis as the parameter of AxisParam has it (reduced_shape.h), which its spec has checked.
 inline Extent ExtentOf(const std::int64_t* shape, int rank, std::string_view axis) {
   const auto size = [&](int i) { return static_cast<std::uint64_t>(shape[i]); };
@@ -24,9 +32,7 @@ inline Extent ExtentOf(const std::int64_t* shape, int rank, std::string_view axi
     for (int i = 0; i < rank; ++i) extent.count *= size(i);
     return extent;
   }
-  int which = 0;
-  std::from_chars(axis.data(), axis.data() + axis.size(), which);
-  if (which < 0) which += rank;
+  const int which = AxisAt(axis, rank);
   for (int i = 0; i < which; ++i) extent.outer *= size(i);
   extent.count = size(which);
   for (int i = which + 1; i < rank; ++i) extent.inner *= size(i);

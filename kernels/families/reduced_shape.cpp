@@ -1,7 +1,5 @@
 #include "kernels/families/reduced_shape.h"
 
-#include <cstdlib>
-
 #include "kernels/base/status.h"
 
 namespace hotplate {
@@ -25,14 +23,13 @@ ParamSpec KeepdimsParam() {
 absl::StatusOr<Shape> ReducedShape(const KernelSpec& spec, const Shape& shape, const std::string& axis, bool keepdims) {
   if (axis == "all") return keepdims ? Shape(shape.size(), 1) : Shape();
   const int rank = static_cast<int>(shape.size());
-  int which = std::atoi(axis.c_str());
-  if (which < -rank || which >= rank) {
+  const int which = AxisAt(axis, rank);
+  if (which < 0 || which >= rank) {
     return InvalidField(
         "params.axis",
         spec.name() + ": axis is " + axis + ", and the array " + ToString(shape) + " has no such axis; it must be all" +
             (rank == 0 ? std::string() : " or from " + std::to_string(-rank) + " to " + std::to_string(rank - 1)));
   }
-  if (which < 0) which += rank;
   Shape left = shape;
   if (keepdims) {
     left[static_cast<std::size_t>(which)] = 1;

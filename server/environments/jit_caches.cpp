@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <ctime>
 #include <filesystem>
+#include <limits>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -23,14 +24,9 @@ constexpr char kCupy[] = "hotplate-cupy", kNumba[] = "hotplate-numba", kJax[] = 
 constexpr char kCudas[] = "hotplate-cuda";   // has an index of its own, which files must not be taken from
 constexpr std::size_t kMostFiles = 200'000;  // that are looked at
 
-struct CachedFile {
-  std::string path;
-  std::uint64_t bytes = 0;
-  std::time_t used = 0, written = 0;
-};
-
-// Regular files of the packages' caches; follows no link.
-std::vector<CachedFile> FilesIn(const std::string& folder, const std::stop_token& stop) {
+// Regular files of the packages' caches that were written before `end_of_writing`; follows no link.
+std::vector<CachedFile> FilesIn(const std::string& folder, const std::stop_token& stop = {},
+                                std::time_t end_of_writing = std::numeric_limits<std::time_t>::max()) {
   std::vector<CachedFile> files;
   for (const char* const cache : {kCupy, kNumba, kJax}) {
     const fs::path top = fs::path(folder) / cache;
@@ -40,8 +36,9 @@ std::vector<CachedFile> FilesIn(const std::string& folder, const std::stop_token
          !error && at != end && files.size() < kMostFiles && !stop.stop_requested(); at.increment(error)) {
       struct stat facts {};
       if (lstat(at->path().c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) continue;
+      if (facts.st_mtim.tv_sec >= end_of_writing) continue;
       files.push_back({at->path().string(), static_cast<std::uint64_t>(facts.st_size),
-                       std::max(facts.st_atim.tv_sec, facts.st_mtim.tv_sec), facts.st_mtim.tv_sec});
+                       std::max(facts.st_atim.tv_sec, facts.st_mtim.tv_sec)});
     }
   }
   return files;
@@ -98,34 +95,16 @@ void JitCaches::AddTo(std::vector<std::string>& variables) const {
 }
 
 CacheSize JitCaches::Clear(const std::string& folder) {
-  CacheSize gone;
-  const std::time_t minute_ago = std::time(nullptr) - 60;
-  for (const CachedFile& file : FilesIn(folder, {})) {
-    if (file.written > minute_ago || unlink(file.path.c_str()) != 0) continue;
-    gone.files += 1, gone.bytes += file.bytes;
-  }
-  return gone;
+  const std::time_t now = std::time(nullptr);
+  return hotplate::CutDown(FilesIn(folder, {}, now - 60), /*most=*/0, now);
 }
 
-CacheSize JitCaches::SizeOf(const std::string& folder) {
-  CacheSize size;
-  for (const CachedFile& file : FilesIn(folder, {})) size.files += 1, size.bytes += file.bytes;
-  return size;
-}
+CacheSize JitCaches::SizeOf(const std::string& folder) { return hotplate::SizeOf(FilesIn(folder)); }
 
 CacheSize JitCaches::CutDown(const std::string& folder, const std::stop_token& stop, std::uint64_t most) {
   std::vector<CachedFile> files = FilesIn(folder, stop);
-  CacheSize gone;
-  if (stop.stop_requested()) return gone;
-  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.used > b.used; });
-  const std::time_t oldest = std::time(nullptr) - std::time_t{kMostDays} * 24 * 3600;
-  std::uint64_t bytes = 0;
-  for (const CachedFile& file : files) {
-    bytes += file.bytes;
-    if (bytes <= most && file.used >= oldest) continue;
-    if (unlink(file.path.c_str()) == 0) gone.files += 1, gone.bytes += file.bytes;
-  }
-  return gone;
+  if (stop.stop_requested()) return {};
+  return hotplate::CutDown(std::move(files), most, std::time(nullptr) - std::time_t{kMostDays} * 24 * 3600);
 }
 
 }  // namespace hotplate::server

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "kernels/base/cache_size.h"
+#include "kernels/base/cached_files.h"
 
 namespace hotplate::server {
 
@@ -39,7 +39,7 @@ class JitCaches {
                            std::uint64_t most = kMostBytes);
   // All of them, but what was written within the last minute: a package may be about to give it its name.
   static CacheSize Clear(const std::string& folder);
-  // Of the packages' caches. May take as long.
+  // The size of the packages' caches. May take as long.
   static CacheSize SizeOf(const std::string& folder);
 
  private:

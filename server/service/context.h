@@ -119,6 +119,9 @@ class ServiceContext {
   // The same on a thread for what takes the node's interpreters and modules seconds.
   absl::Status PostForEnvironments(std::uint64_t bytes, std::function<void()> task) const;
 
+  // One of these two.
+  using Post = absl::Status (ServiceContext::*)(std::uint64_t bytes, std::function<void()> task) const;
+
   // RESOURCE_EXHAUSTED, with the limit and the remedy, for a message over message-bytes.
   absl::Status CheckSize(std::uint64_t message_bytes) const;
   absl::Status CheckSize(const google::protobuf::Message& message) const { return CheckSize(message.ByteSizeLong()); }

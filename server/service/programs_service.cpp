@@ -224,7 +224,7 @@ grpc::ServerUnaryReactor* ProgramsService::RestartWorkers(grpc::CallbackServerCo
 grpc::ServerUnaryReactor* ProgramsService::AddEnvironment(grpc::CallbackServerContext* call,
                                                           const v1::AddEnvironmentRequest* request,
                                                           v1::AddEnvironmentResponse* response) {
-  constexpr Post kPost = &ServiceContext::PostForEnvironments;
+  constexpr ServiceContext::Post kPost = &ServiceContext::PostForEnvironments;
   return AnswerAboutEnvironments(call, core::Scope::kCode, kPost, *request, [=, this](NamedEnvironments& environments) {
     auto added = environments.Add(*request, [this] { return context_.control().draining(); });
     if (!added.ok()) return added.status();
@@ -249,7 +249,7 @@ grpc::ServerUnaryReactor* ProgramsService::ListEnvironments(grpc::CallbackServer
 grpc::ServerUnaryReactor* ProgramsService::RemoveEnvironment(grpc::CallbackServerContext* call,
                                                              const v1::RemoveEnvironmentRequest* request,
                                                              v1::RemoveEnvironmentResponse* response) {
-  constexpr Post kPost = &ServiceContext::PostForFiles;
+  constexpr ServiceContext::Post kPost = &ServiceContext::PostForFiles;
   return AnswerAboutEnvironments(call, core::Scope::kCode, kPost, *request,
                                  [=, this](const NamedEnvironments& environments) {
                                    response->set_generation(context_.generation());
@@ -258,19 +258,11 @@ grpc::ServerUnaryReactor* ProgramsService::RemoveEnvironment(grpc::CallbackServe
 }
 
 grpc::ServerUnaryReactor* ProgramsService::AnswerAboutEnvironments(
-    grpc::CallbackServerContext* call, core::Scope needed, Post post, const google::protobuf::Message& request,
-    std::function<absl::Status(NamedEnvironments&)> answer) {
-  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
+    grpc::CallbackServerContext* call, core::Scope needed, ServiceContext::Post post,
+    const google::protobuf::Message& request, std::function<absl::Status(NamedEnvironments&)> answer) {
   NamedEnvironments* const environments = context_.programs().environments;
-  absl::Status status = context_.Admit(*call, needed).status();
-  if (status.ok()) status = RunsPrograms(context_.programs());
-  if (status.ok()) {
-    status = (context_.*post)(request.ByteSizeLong(), [reactor, environments, answer = std::move(answer)] {
-      reactor->Finish(wire::ToGrpc(answer(*environments)));
-    });
-  }
-  if (!status.ok()) reactor->Finish(wire::ToGrpc(status));
-  return reactor;
+  return AnswerLater(context_, call, needed, post, request, RunsPrograms(context_.programs()),
+                     [environments, answer = std::move(answer)] { return answer(*environments); });
 }
 
 }  // namespace hotplate::server

@@ -39,9 +39,8 @@ class ProgramsService final : public ParsedService<v1::Programs> {
  private:
   // `answer` runs on the thread of `post`: on that for files, or on that for environments, which also waits for
   // programs.
-  using Post = absl::Status (ServiceContext::*)(std::uint64_t bytes, std::function<void()> task) const;
-  grpc::ServerUnaryReactor* AnswerAboutEnvironments(grpc::CallbackServerContext* call, core::Scope needed, Post post,
-                                                    const google::protobuf::Message& request,
+  grpc::ServerUnaryReactor* AnswerAboutEnvironments(grpc::CallbackServerContext* call, core::Scope needed,
+                                                    ServiceContext::Post post, const google::protobuf::Message& request,
                                                     std::function<absl::Status(NamedEnvironments&)> answer);
 };
 

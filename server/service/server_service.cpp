@@ -7,7 +7,6 @@
 #include "server/description.h"
 #include "server/saved/last_words.h"
 #include "server/service/unary.h"
-#include "server/wire/status.h"
 #include "server/wire/values.h"
 
 namespace hotplate::server {
@@ -107,38 +106,27 @@ grpc::ServerUnaryReactor* ServerService::CloseSession(grpc::CallbackServerContex
 grpc::ServerUnaryReactor* ServerService::ListCaches(grpc::CallbackServerContext* call,
                                                     const v1::ListCachesRequest* request,
                                                     v1::ListCachesResponse* response) {
-  return AnswerFromFiles(call, core::Scope::kObserve, *request, [this, response] {
-    for (v1::Cache& cache : server::ListCaches(context_.caches())) *response->add_caches() = std::move(cache);
-    response->set_generation(context_.generation());
-    return absl::OkStatus();
-  });
+  return AnswerLater(context_, call, core::Scope::kObserve, &ServiceContext::PostForFiles, *request, absl::OkStatus(),
+                     [this, response] {
+                       for (v1::Cache& cache : server::ListCaches(context_.caches()))
+                         *response->add_caches() = std::move(cache);
+                       response->set_generation(context_.generation());
+                       return absl::OkStatus();
+                     });
 }
 
 grpc::ServerUnaryReactor* ServerService::ClearCaches(grpc::CallbackServerContext* call,
                                                      const v1::ClearCachesRequest* request,
                                                      v1::ClearCachesResponse* response) {
-  return AnswerFromFiles(call, core::Scope::kAdmin, *request, [this, request, response] {
-    const std::vector<std::string> names(request->names().begin(), request->names().end());
-    if (absl::Status status = CheckCacheNames(names); !status.ok()) return status;
-    auto gone = server::ClearCaches(context_.caches(), names);
-    if (!gone.ok()) return gone.status();
-    for (v1::Cache& cache : *gone) *response->add_removed() = std::move(cache);
-    response->set_generation(context_.generation());
-    return absl::OkStatus();
-  });
-}
-
-grpc::ServerUnaryReactor* ServerService::AnswerFromFiles(grpc::CallbackServerContext* call, core::Scope needed,
-                                                         const google::protobuf::Message& request,
-                                                         std::function<absl::Status()> answer) {
-  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
-  absl::Status status = context_.Admit(*call, needed).status();
-  if (status.ok()) {
-    status = context_.PostForFiles(request.ByteSizeLong(),
-                                   [reactor, answer = std::move(answer)] { reactor->Finish(wire::ToGrpc(answer())); });
-  }
-  if (!status.ok()) reactor->Finish(wire::ToGrpc(status));
-  return reactor;
+  return AnswerLater(context_, call, core::Scope::kAdmin, &ServiceContext::PostForFiles, *request, absl::OkStatus(),
+                     [this, request, response] {
+                       const std::vector<std::string> names(request->names().begin(), request->names().end());
+                       auto gone = server::ClearCaches(context_.caches(), names);
+                       if (!gone.ok()) return gone.status();
+                       for (v1::Cache& cache : *gone) *response->add_removed() = std::move(cache);
+                       response->set_generation(context_.generation());
+                       return absl::OkStatus();
+                     });
 }
 
 }  // namespace hotplate::server

@@ -1,8 +1,6 @@
 // hotplate.v1.Server.
 #pragma once
 
-#include <functional>
-
 #include "hotplate/v1/server.grpc.pb.h"
 #include "server/service/parsed_service.h"
 
@@ -24,12 +22,6 @@ class ServerService final : public ParsedService<v1::Server> {
                                        v1::ListCachesResponse* response) override;
   grpc::ServerUnaryReactor* ClearCaches(grpc::CallbackServerContext* call, const v1::ClearCachesRequest* request,
                                         v1::ClearCachesResponse* response) override;
-
- private:
-  // On the files' thread.
-  grpc::ServerUnaryReactor* AnswerFromFiles(grpc::CallbackServerContext* call, core::Scope needed,
-                                            const google::protobuf::Message& request,
-                                            std::function<absl::Status()> answer);
 };
 
 }  // namespace hotplate::server

@@ -24,7 +24,7 @@ inline const std::vector<std::string>& BackendNames() {
   return names;
 }
 
-// Of those the ones that have code of the kernel.
+// The back-ends that have code of this kernel.
 std::vector<std::string> BackendsOf(const std::string& kernel);
 
 // With HOTPLATE_REQUIRE_CUDA=1 a missing GPU is a failure, not a reason to skip.

@@ -121,6 +121,13 @@ auto WithType(DType dtype, const Body& body) {
   return WithTypeOf<std::int32_t, std::int64_t, float, double>(dtype, body);
 }
 
+// The same for all real types but the short floats.
+template <typename Body>
+auto WithReal(DType dtype, const Body& body) {
+  return WithTypeOf<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
+                    std::uint32_t, std::uint64_t, float, double>(dtype, body);
+}
+
 // A call with one input, x, of random elements between low and high, or as `fill` makes it.
 Case OfX(const std::string& name, const Signature& x, double low, double high,
          std::map<std::string, ParamValue> params = {});

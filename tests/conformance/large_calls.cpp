@@ -48,7 +48,7 @@ std::vector<LargeCall> LargeCalls() {
       {"linspace", {{"stop", 1.0}, {"num", Integer(kManyElements)}}, {}, many, 0, 0},
       {"mandelbrot", {{"resolution", Integer(65'536)}}, {}, {65'536, 65'536}, 0, 0},
       {"matmul", {}, {{"a", {kFloat32, {kLongSide, 8}}}, {"b", {kFloat32, {8, kLongSide}}}}, square, 0, 0},
-      // Counts of some thousand elements.
+      // One count for each block of some thousand elements.
       {"nonzero", {}, OneX(kFloat32), many, 0, 0},
       // Each row's sum.
       {"norm",

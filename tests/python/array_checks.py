@@ -1,4 +1,4 @@
-"""What the tests of arrays that compute share: comparison with NumPy 2, what is sent, and that nothing is left."""
+"""Helpers of the tests of arrays that compute: comparison with NumPy 2, expressions that are sent, and that nothing is left."""
 
 import contextlib
 import gc
@@ -97,12 +97,12 @@ def values(dtype):
 
 
 def outcome(function, *arguments):
-    """What a function gives, or the kind of its error."""
+    """(result, None) of a function, or (None, its error)."""
     try:
         return function(*arguments), None
     except (TypeError, ValueError, OverflowError) as error:
         error.__context__ = error.__cause__ = None
-        return None, error.with_traceback(None)  # whose frames would have the arrays
+        return None, error.with_traceback(None)  # its frames would hold the arrays
 
 
 def check_as_numpy(function, ours, theirs):

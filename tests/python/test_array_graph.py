@@ -1,4 +1,4 @@
-"""What is noted, when it is computed, and in how few expressions."""
+"""Operations are noted: when they are computed, and in how few expressions."""
 
 import functools
 import operator

@@ -1,4 +1,4 @@
-"""What arrays on the daemon do not compute is refused by name, and the error says what to write."""
+"""Arrays on the daemon refuse by name what they do not compute, and the error says what to write."""
 
 import hotplate as hp
 import numpy as np

@@ -28,7 +28,7 @@ def numbers(dtype, *shape, seed=1):
 
 
 def few(dtype, *shape, seed=1):
-    """Of few different values, from -4 to 3; of unsigned integers, as these wrap around."""
+    """An array of few different values, from -4 to 3, which wrap around in unsigned integers."""
     return (numbers("int64", *shape, seed=seed) // 30).astype(dtype)
 
 

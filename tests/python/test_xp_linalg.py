@@ -153,7 +153,7 @@ def test_negative_powers_of_integers_are_floats(gpu):
 
 
 def test_only_the_lower_triangle_of_hermitian_matrices_is_read(gpu):
-    """Of its diagonal the real parts: LAPACK takes no notice of the imaginary ones."""
+    """The imaginary parts of the diagonal count as 0, as in LAPACK."""
     x = np.array([[1 + 0.5j, 9], [2j, 3 + 0.5j]])
     same(xp.linalg.eigvalsh(xp.asarray(x)), 2 + np.array([-1, 1]) * np.sqrt(5))
     w, v = xp.linalg.eigh(xp.asarray(x))

@@ -17,7 +17,7 @@ absl::Status Clear(const Invocation& call, const std::vector<std::string>& names
   call.output.Answer(
       [&] {
         return files == 0
-                   ? std::string("nothing was there")
+                   ? std::string("nothing was removed")
                    : Done(call.console, std::to_string(files) + (files == 1 ? " file is gone, " : " files are gone, ") +
                                             BytesText(bytes));
       },
@@ -56,9 +56,9 @@ Command CacheCommand() {
       .summary = "list or clear what was compiled and is kept in files",
       .details =
           "expressions: expressions, compiled for GPUs (hotplate help cuda). packages: what CuPy, Numba and JAX\n"
-          "compiled in your scripts and functions. Both are on the daemon's node. Files that were not used for the\n"
-          "time below UNUSED FOR go by themselves, and beyond AT MOST those that were not used for longest.\n"
-          "clear removes all files, or those of the caches that are named; what is in use goes on.",
+          "compiled in your scripts and functions. Both are on the daemon's node. Files unused for longer than UNUSED\n"
+          "FOR are removed, and beyond AT MOST those unused for longest. clear removes all files, or those of the\n"
+          "caches that are named, but for what packages wrote within the last minute. Code in use keeps running.",
       .example = "hotplate cache clear expressions",
       .positionals = {{.name = "ACTION", .help = "clear", .minimum = 0, .offer = Offer::kChoices, .choices = {"clear"}},
                       {.name = "CACHE",

@@ -12,7 +12,7 @@ from .errors import InvalidCall, InvalidType
 from .graph import Axis
 from .operations import axis_of, dtype_name, each, made, told
 
-# Of an array with one axis so many can be joined in one expression, within its limit of words; of others fewer.
+# One expression joins at most so many arrays with one axis, and fewer with more axes, within the limit of its words.
 _AT_ONCE = 50
 
 

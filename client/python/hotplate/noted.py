@@ -23,7 +23,7 @@ class Noted(Lazy):
 
     _base: Any = None
     _geometry: Geometry
-    # Of a view: its node and that of its base, as long as something else holds them; and a copy that `id` or a kernel asked for.
+    # A view remembers its base's node and its own, while something else holds them, and the copy that `id` or a kernel asked for.
     _seen: Optional[tuple[weakref.ref[Node], weakref.ref[Node]]] = None
     _copied: Optional[Node] = None
     # Whether it is a number in NumPy, a result or an element without axes: then x += 1 makes another.

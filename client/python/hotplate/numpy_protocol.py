@@ -26,7 +26,7 @@ UFUNCS: Mapping[str, str] = {**{name: name + "({})" for name in (
     "rad2deg": "multiply({},57.29577951308232)", "degrees": "multiply({},57.29577951308232)"}
 _REDUCTIONS = {"add": "sum", "multiply": "prod", "minimum": "min", "maximum": "max", "logical_or": "any", "logical_and": "all"}
 _OF_FLOATS = frozenset(("fabs", "deg2rad", "radians", "rad2deg", "degrees"))
-# Whose results are bools, and whose operands are compared as they are.
+# Functions with results of bools. Their operands are not converted first.
 _TESTS = frozenset(("equal not_equal less less_equal greater greater_equal logical_and logical_or logical_xor logical_not isnan isinf "
                     "isfinite signbit").split())
 _NUMBERS = frozenset((bool, int, float, complex))

@@ -26,7 +26,7 @@ DTYPES = frozenset(("bool", "int8", "int16", "int32", "int64", "uint8", "uint16"
                     "float64", "complex64", "complex128"))
 RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in DTYPES if name.lstrip("u").startswith("int")}
 _AxisError = getattr(np, "exceptions", np).AxisError
-# What a comparison with a Python integer gives if the integer is below the dtype's range, and if it is above; as x < integer.
+# The result of comparing x with a Python integer that is below the range of x's dtype, and with one that is above it.
 _COMPARISONS = {"equal": (False, False), "not_equal": (True, True), "less": (False, True), "less_equal": (False, True),
                 "greater": (True, False), "greater_equal": (True, False)}
 # Operations that convert integers to floats.
@@ -181,7 +181,7 @@ def _whole_numbers(operands: list[Any], name: str) -> Optional[tuple[Node, bool]
     take all integers. Changes `operands`.
 
     Returns:
-        Of a comparison that needs no elements: an operand, and what is true at each place.
+        For a comparison that is decided without the elements: an operand, which has the shape, and the result. Else None.
 
     Raises:
         OverflowError: an integer is outside of the range.

@@ -8,12 +8,12 @@ from .arguments import shown
 from .connection import Connection
 from .errors import InvalidCall, InvalidType
 
-# Of an array that is on no device in particular: the daemon chooses among those of the same kind.
+# The device of an array that is on none in particular: the daemon chooses among its GPUs, or its CPUs if it has none.
 ANY = "any"
 
 
 def device_named(client: Connection, device: Any) -> str:
-    """What a user called a device: the id of one of the daemon's, or ANY.
+    """Checks a device that a user named: the id of one of the daemon's, or ANY.
 
     Raises:
         TypeError: it is no str.

@@ -10,7 +10,7 @@ import numpy as np
 from .errors import InvalidType
 from .operations import told
 
-# What to write instead of a function or a method of NumPy's, for an array A on the daemon. For all others: fetch.
+# Advice in place of a function or a method of NumPy's, for an array A on the daemon. For all others it is to fetch.
 INSTEAD = {
     "append": "hp.xp.concat([A.ravel(), B.ravel()])", "argsort": "numpy.argsort(A)",
     "argwhere": "hp.xp.stack(hp.xp.nonzero(A), axis=-1)", "cross": "hp.xp.linalg.cross(A, B)", "cumprod": "numpy.cumprod(A)",

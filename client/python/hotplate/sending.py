@@ -295,7 +295,7 @@ def _tell(error: Exception, group: _Group, text: _Text) -> None:
     for name in about:
         message += f"\n  {words[name]} is read by what was {_at(text.readers[name])}"
         value = text.inputs[name]
-        # What was freed before a line is refused there, but for views.
+        # An array that was freed before that line is refused there. A view of one is not, and may be what was read.
         if isinstance(error, NotFound) and isinstance(value, Stored) and value.freed and any(
                 type(one) is Node and one.value is value for one in text.readers[name].operands):
             message += "\n  It was freed after that line was written and before its value was needed."

@@ -16,7 +16,7 @@ Place = tuple[str, int, str]  # file, line and module
 _NOT_THE_USERS = (os.path.dirname(os.path.abspath(__file__)) + os.sep, os.path.dirname(os.path.abspath(np.__file__)) + os.sep,
                   "<__array_function__")
 _are_the_users: dict[str, bool] = {}
-# What was warned about in code that is in no module, as Python keeps it in each module.
+# The registry of warnings for code that is in no module; each module has its own.
 _warned: dict[Any, Any] = {}
 
 

@@ -1,16 +1,10 @@
 #include "kernels/catalogue/cholesky/cholesky.h"
 
-#include "kernels/families/matrix_stack.h"
 #include "kernels/families/square_matrices.h"
 #include "kernels/spec/spec.h"
 
 namespace hotplate::cholesky {
 namespace {
-
-MatrixStack StackIn(const BoundCall& call) {
-  const Shape& shape = call.Input("a").shape;
-  return StackOf(shape.data(), shape.size());
-}
 
 Cost CostOf(const BoundCall& call) {
   const MatrixStack stack = StackIn(call);

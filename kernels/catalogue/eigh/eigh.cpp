@@ -1,6 +1,5 @@
 #include "kernels/catalogue/eigh/eigh.h"
 
-#include "kernels/families/matrix_stack.h"
 #include "kernels/families/square_matrices.h"
 #include "kernels/spec/spec.h"
 
@@ -9,11 +8,6 @@ namespace {
 
 // 2 n^2 + 6 n + 1 elements of LAPACK's workspace are counted in 32 bits.
 constexpr std::int64_t kLargest = 32'766;
-
-MatrixStack StackIn(const BoundCall& call) {
-  const Shape& shape = call.Input("a").shape;
-  return StackOf(shape.data(), shape.size());
-}
 
 bool WithVectors(const BoundCall& call) { return call.Choice("compute") == "vectors"; }
 

@@ -7,7 +7,7 @@
 #include "kernels/devices/cpu/openblas_use.h"
 #include "kernels/devices/cpu/stack_pieces.h"
 #include "kernels/devices/device.h"
-#include "kernels/families/matrix_stack.h"
+#include "kernels/families/square_matrices.h"
 
 namespace hotplate::eigh {
 namespace {
@@ -78,7 +78,7 @@ Outcome Run(const Call& call, CpuContext& context) {
 
 MemoryPlan PlanCpu(const BoundCall& call) {
   const Signature& a = call.Input("a");
-  const MatrixStack stack = StackOf(a.shape.data(), a.shape.size());
+  const MatrixStack stack = StackIn(call);
   if (stack.empty()) return {};
   const Workspace sizes(static_cast<std::size_t>(stack.rows), call.Choice("compute") == "vectors");
   return {.scratch_bytes = PiecesOf(stack) * sizes.Bytes(SizeOf(a.dtype))};

@@ -6,6 +6,7 @@
 #include "kernels/catalogue/groupby_sum/groupby_sum_sums.h"
 #include "kernels/catalogue/sort/radix_cuda.cuh"
 #include "kernels/devices/cuda/code/block_fold.cuh"
+#include "kernels/devices/cuda/code/read_word.cuh"
 
 namespace hotplate::groupby_sum {
 namespace {
@@ -32,13 +33,6 @@ __global__ void __launch_bounds__(kBlockSize)
     if (run * kRun < n) runs[run] = {heads, count.before};
     if (threadIdx.x == 0) tiles[tile] = count.whole;
   }
-}
-
-// By one block. Of each tile, the keys that begin before it; and all of them.
-__global__ void __launch_bounds__(kBlockSize)
-    SumTiles(std::uint32_t* tiles, std::uint64_t count, std::uint64_t* groups) {
-  const std::uint32_t whole = FoldTotals(tiles, count, 1, std::uint32_t{0});
-  if (threadIdx.x == 0) *groups = whole;
 }
 
 // Numbers the keys: each one's first row, and the key itself. Afterwards a run's `before` counts from the first tile.
@@ -155,7 +149,8 @@ Outcome SortAndNumber(const Call& call, const Scratch& layout, Sorted& sorted, C
   const Outcome marked =
       Launch(context, MarkHeads<Bits>, GridFor(n, kRun), kBlockSize, keys.full, n, sorted.runs, tiles);
   if (!marked.ok()) return marked;
-  const Outcome summed = Launch(context, SumTiles, 1, kBlockSize, tiles, CeilDiv(n, kTile), sorted.groups);
+  const Outcome summed =
+      Launch(context, SumTotals<std::uint32_t>, 1, kBlockSize, tiles, CeilDiv(n, kTile), sorted.groups);
   if (!summed.ok()) return summed;
   return Launch(context, Number<K>, GridFor(n, kRun), kBlockSize, keys.full, n, tiles, sorted.runs, sorted.starts,
                 call.Output<K>("unique_keys").data());
@@ -204,13 +199,9 @@ Outcome RunCuda(const Call& call, CudaContext& context) {
   const Outcome summed = ForType<float, double, std::int32_t, std::int64_t>(
       "groupby_sum", call.InputType("values"), [&]<typename V>() { return AddUp<V>(call, sorted, context); });
   if (!summed.ok()) return summed;
-  void* const word = const_cast<std::uint64_t*>(context.host_words());
-  const Outcome copied =
-      ToOutcome(cudaMemcpyAsync(word, sorted.groups, sizeof *sorted.groups, cudaMemcpyDeviceToHost, context.stream()),
-                "copy of the number of keys");
-  if (!copied.ok()) return copied;
-  if (const Outcome o = context.Wait(); !o.ok()) return o;
-  SayGroups(call, context.host_words()[0]);
+  std::uint64_t groups = 0;
+  if (const Outcome o = ReadWord(context, sorted.groups, "copy of the number of keys", groups); !o.ok()) return o;
+  SayGroups(call, groups);
   return Outcome::Ok();
 }
 

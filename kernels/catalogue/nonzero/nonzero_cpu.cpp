@@ -5,6 +5,7 @@
 #include "kernels/catalogue/nonzero/nonzero_elements.h"
 #include "kernels/devices/cpu/cpu_context.h"
 #include "kernels/devices/device.h"
+#include "kernels/families/axis.h"
 
 namespace hotplate::nonzero {
 namespace {
@@ -35,7 +36,7 @@ MemoryPlan PlanCpu(const BoundCall& call) {
 
 Outcome RunCpu(const Call& call, CpuContext& context) {
   const hotplate_array& x = call.InputArray("x");
-  const std::size_t n = ElementsOf(x);
+  const std::size_t n = ExtentOf(x, "all").count;
   std::uint64_t* const counts = reinterpret_cast<std::uint64_t*>(call.scratch().data());
   std::int64_t* const positions = call.Output<std::int64_t>("positions").data();
   return WithElements(x, [&](const auto& is_nonzero) {

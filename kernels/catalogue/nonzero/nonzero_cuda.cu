@@ -3,7 +3,9 @@
 #include "kernels/catalogue/nonzero/nonzero.h"
 #include "kernels/catalogue/nonzero/nonzero_elements.h"
 #include "kernels/devices/cuda/code/block_fold.cuh"
+#include "kernels/devices/cuda/code/read_word.cuh"
 #include "kernels/devices/cuda/code/traits.h"
+#include "kernels/families/axis.h"
 
 namespace hotplate::nonzero {
 namespace {
@@ -21,12 +23,6 @@ __global__ void __launch_bounds__(kBlockSize) CountTiles(Elements is_nonzero, st
     const std::uint64_t count = FoldBlock(mine, std::uint64_t{0}).whole;
     if (threadIdx.x == 0) tiles[tile] = count;
   }
-}
-
-// By one block.
-__global__ void __launch_bounds__(kBlockSize) SumTiles(std::uint64_t* tiles, std::uint64_t count, std::uint64_t* all) {
-  const std::uint64_t whole = FoldTotals(tiles, count, 1, std::uint64_t{0});
-  if (threadIdx.x == 0) *all = whole;
 }
 
 template <typename Elements>
@@ -49,12 +45,12 @@ std::uint64_t TileBytes(std::uint64_t n) { return CeilDiv(n, kTile) * sizeof(std
 }  // namespace
 
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits&) {
-  return TileBytes(ElementsOf(call.InputArray("x"))) + sizeof(std::uint64_t);
+  return TileBytes(ExtentOf(call.InputArray("x"), "all").count) + sizeof(std::uint64_t);
 }
 
 Outcome RunCuda(const Call& call, CudaContext& context) {
   const hotplate_array& x = call.InputArray("x");
-  const std::uint64_t n = ElementsOf(x);
+  const std::uint64_t n = ExtentOf(x, "all").count;
   if (n == 0) {
     call.SetSize("positions", 0);
     return Outcome::Ok();
@@ -68,16 +64,15 @@ Outcome RunCuda(const Call& call, CudaContext& context) {
     if (const Outcome o = Launch(context, CountTiles<Elements>, grid, kBlockSize, is_nonzero, n, tiles); !o.ok()) {
       return o;
     }
-    if (const Outcome o = Launch(context, SumTiles, 1, kBlockSize, tiles, CeilDiv(n, kTile), all); !o.ok()) return o;
+    if (const Outcome o = Launch(context, SumTotals<std::uint64_t>, 1, kBlockSize, tiles, CeilDiv(n, kTile), all);
+        !o.ok())
+      return o;
     return Launch(context, WritePositions<Elements>, grid, kBlockSize, is_nonzero, n, tiles, positions);
   });
   if (!written.ok()) return written;
-  void* const word = const_cast<std::uint64_t*>(context.host_words());
-  const Outcome copied = ToOutcome(cudaMemcpyAsync(word, all, sizeof *all, cudaMemcpyDeviceToHost, context.stream()),
-                                   "copy of the number of positions");
-  if (!copied.ok()) return copied;
-  if (const Outcome o = context.Wait(); !o.ok()) return o;
-  call.SetSize("positions", context.host_words()[0]);
+  std::uint64_t found = 0;
+  if (const Outcome o = ReadWord(context, all, "copy of the number of positions", found); !o.ok()) return o;
+  call.SetSize("positions", found);
   return Outcome::Ok();
 }
 

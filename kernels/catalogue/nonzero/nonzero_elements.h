@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/call/call.h"
+#include "kernels/call/for_type.h"
 #include "kernels/call/host_device.h"
 
 namespace hotplate::nonzero {
@@ -55,13 +55,7 @@ Outcome WithElements(const hotplate_array& x, const Body& body) {
     case DType::kComplex128:
       return with.template operator()<std::uint64_t, 2>(true);
   }
-  return Outcome::Failed("nonzero: unknown dtype");
-}
-
-inline std::uint64_t ElementsOf(const hotplate_array& x) {
-  std::uint64_t n = 1;
-  for (int i = 0; i < x.rank; ++i) n *= static_cast<std::uint64_t>(x.shape[i]);
-  return n;
+  return NoCodeFor("nonzero", static_cast<DType>(x.dtype));
 }
 
 }  // namespace hotplate::nonzero

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/base/status.h"
-#include "kernels/families/matrix_stack.h"
+#include "kernels/families/square_matrices.h"
 #include "kernels/spec/spec.h"
 
 namespace hotplate::qr {
@@ -12,12 +12,7 @@ namespace {
 // LAPACK counts its workspace in 32 bits: up to 64 elements for each of a side's.
 constexpr std::int64_t kLongestSide = 16'777'216;
 
-MatrixStack StackIn(const BoundCall& call) {
-  const Shape& shape = call.Input("a").shape;
-  return StackOf(shape.data(), shape.size());
-}
-
-// Of the factors, and as much again for q's columns that belong to them; the other columns of a complete q.
+// First the factors, then the columns of q that belong to them, then the other columns of a complete q.
 Cost CostOf(const BoundCall& call) {
   const MatrixStack stack = StackIn(call);
   const double m = static_cast<double>(stack.rows), n = static_cast<double>(stack.columns), k = std::min(m, n);
@@ -29,12 +24,9 @@ Cost CostOf(const BoundCall& call) {
 }
 
 absl::Status Shapes(BoundCall& call) {
+  if (absl::Status matrices = CheckMatrices(call, "a"); !matrices.ok()) return matrices;
   const Signature& a = call.Input("a");
   const std::size_t rank = a.shape.size();
-  if (rank < 2) {
-    return InvalidField("inputs.a",
-                        "qr: a is " + ToString(a.shape) + "; it must be a matrix or a stack of matrices, [..., m, n]");
-  }
   const std::int64_t m = a.shape[rank - 2], n = a.shape[rank - 1], k = std::min(m, n);
   if (std::max(m, n) > kLongestSide) {
     return InvalidField("inputs.a", "qr: a is " + ToString(a.shape) + "; a side may have at most " +
@@ -72,9 +64,8 @@ KernelSpecBuilder Spec() {
           CostOf)
       .Numerics(
           "in each column, |a - q r| at most 8 * (m + n) * u * (2-norm of a's column); max |q^T q - 1| at most 8 * (m "
-          "+ "
-          "n) * u, with u = 2^-24 in float32 and 2^-53 in float64; the same bits with any number of threads only with "
-          "--deterministic")
+          "+ n) * u, with u = 2^-24 in float32 and 2^-53 in float64; the same bits with any number of threads only "
+          "with --deterministic")
       .SameBits(Determinism::kOnRequest)
       .Shapes(Shapes)
       .Example("hotplate run qr a.npy -o q=q.npy -o r=r.npy");

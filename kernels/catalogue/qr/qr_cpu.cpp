@@ -8,6 +8,7 @@
 #include "kernels/devices/cpu/openblas_use.h"
 #include "kernels/devices/cpu/stack_pieces.h"
 #include "kernels/devices/device.h"
+#include "kernels/families/square_matrices.h"
 
 namespace hotplate::qr {
 namespace {
@@ -93,7 +94,7 @@ Outcome Run(const Call& call, CpuContext& context) {
 
 MemoryPlan PlanCpu(const BoundCall& call) {
   const Signature& a = call.Input("a");
-  const MatrixStack stack = StackOf(a.shape.data(), a.shape.size());
+  const MatrixStack stack = StackIn(call);
   return {.scratch_bytes =
               PiecesOf(stack) * WorkspaceOf(stack, a.dtype, call.Choice("mode") == "complete").Bytes(SizeOf(a.dtype))};
 }

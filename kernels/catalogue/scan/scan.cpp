@@ -16,15 +16,14 @@ absl::Status Shapes(BoundCall& call) {
   if (axis == "all") {
     shape = {static_cast<std::int64_t>(*ElementCount(x.shape))};
   } else {
-    const int which = std::stoi(axis);
-    at = static_cast<std::size_t>(which < 0 ? which + static_cast<int>(shape.size()) : which);
+    at = static_cast<std::size_t>(AxisAt(axis, static_cast<int>(shape.size())));
   }
   if (call.Bool("include_initial")) ++shape[at];
   call.outputs = {{.dtype = x.dtype, .shape = std::move(shape)}};
   return absl::OkStatus();
 }
 
-// Of a complex product, four products and two sums.
+// A complex product is four products and two sums.
 Cost CostOf(const BoundCall& call) {
   const bool complex = IsComplex(call.Input("x").dtype), product = call.Choice("operation") == "prod";
   return {.flop = (complex ? (product ? 6 : 2) : 1) * Elements(call),
@@ -64,9 +63,7 @@ KernelSpecBuilder Spec() {
           "sum of n elements is within n * 2^-52 * (sum of their magnitudes) of the exact one plus that rounding, each "
           "part of a complex sum by itself; a product within a relative n * 2^-52, a complex one n * 2^-50 of its "
           "magnitude; unless a partial result leaves the range of float64, on a GPU also one of a run of elements. The "
-          "same bits with "
-          "any number of threads; "
-          "deterministic on one device")
+          "same bits with any number of threads; deterministic on one device")
       .Shapes(Shapes)
       .Example("hotplate run scan x.npy --axis 0 -o y.npy");
 }

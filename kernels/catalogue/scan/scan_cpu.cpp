@@ -29,6 +29,30 @@ void GoOn(const T* x, T* y, std::size_t rows, std::size_t stride, std::size_t wi
   }
 }
 
+// Each block's total becomes that of the blocks before it. A block whose own total left the range of float64, as a
+// product may that would stay at 0, is gone through from what comes before it. False if cancelled.
+template <typename T, typename Fold, typename State>
+bool TotalsBefore(const Blocks& blocks, const T* x, State* totals, const CpuContext& context) {
+  for (std::size_t line = 0; line < blocks.extent.outputs(); ++line) {
+    if (context.cancelled()) return false;
+    const std::size_t outer = line / blocks.extent.inner, k = line % blocks.extent.inner;
+    State before = Fold::Nothing();
+    for (std::size_t block = 0; block < blocks.count; ++block) {
+      State& total = totals[blocks.TotalAt(outer, block, k)];
+      State up_to = Fold()(before, total);
+      if (!Fold::Stands(total)) {
+        const std::size_t from = block * blocks.length;
+        up_to = before;
+        GoOn<T, Fold>(x + blocks.InputAt(outer, from, k), static_cast<T*>(nullptr), blocks.End(block) - from,
+                      blocks.extent.inner, 1, &up_to);
+      }
+      total = before;
+      before = up_to;
+    }
+  }
+  return true;
+}
+
 template <typename T, typename Fold>
 Outcome Run(const Call& call, CpuContext& context) {
   using State = typename Folded<T>::State;
@@ -70,25 +94,7 @@ Outcome Run(const Call& call, CpuContext& context) {
         part);
   };
   if (blocks.count > 1) {
-    if (!for_items(false, {0, 0.4})) return Outcome::Cancelled();
-    for (std::size_t outer = 0; outer < blocks.extent.outer; ++outer) {
-      for (std::size_t k = 0; k < inner; ++k) {
-        if (context.cancelled()) return Outcome::Cancelled();
-        State before = Fold::Nothing();
-        for (std::size_t block = 0; block < blocks.count; ++block) {
-          State& total = totals[blocks.TotalAt(outer, block, k)];
-          State up_to = Fold()(before, total);
-          if (!Fold::Stands(total)) {
-            const std::size_t from = block * blocks.length;
-            up_to = before;
-            GoOn<T, Fold, State>(x + blocks.InputAt(outer, from, k), nullptr, blocks.End(block) - from, inner, 1,
-                                 &up_to);
-          }
-          total = before;
-          before = up_to;
-        }
-      }
-    }
+    if (!for_items(false, {0, 0.4}) || !TotalsBefore<T, Fold>(blocks, x, totals, context)) return Outcome::Cancelled();
   }
   return for_items(true, {blocks.count > 1 ? 0.4 : 0, 1}) ? Outcome::Ok() : Outcome::Cancelled();
 }

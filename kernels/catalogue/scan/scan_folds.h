@@ -1,4 +1,4 @@
-// What is folded, and where an array's blocks and results lie. For both back-ends.
+// The operations and their states, and where an array's blocks and results lie. For both back-ends.
 #pragma once
 
 #include <cmath>
@@ -31,7 +31,7 @@ constexpr DType DTypeOf<scan::Complex<double>>() {
 
 namespace scan {
 
-// In which elements of type T are folded: 64 bits that wrap around, float64, or two of them.
+// The type in which elements of type T are folded: 64 bits that wrap around, float64, or two of them.
 template <typename T>
 struct Folded {
   using State = std::conditional_t<std::is_floating_point_v<T>, double, std::uint64_t>;
@@ -130,7 +130,7 @@ Outcome WithFold(const Call& call, const Body& body) {
   });
 }
 
-inline std::uint64_t StateBytes(DType dtype) { return dtype >= DType::kComplex64 ? 16 : 8; }
+inline std::uint64_t StateBytes(DType dtype) { return IsComplex(dtype) ? sizeof(Complex<double>) : sizeof(double); }
 
 }  // namespace scan
 }  // namespace hotplate

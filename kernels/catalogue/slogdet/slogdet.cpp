@@ -1,15 +1,9 @@
 #include "kernels/catalogue/slogdet/slogdet.h"
 
-#include "kernels/families/matrix_stack.h"
 #include "kernels/families/square_matrices.h"
 
 namespace hotplate::slogdet {
 namespace {
-
-MatrixStack StackIn(const BoundCall& call) {
-  const Shape& shape = call.Input("a").shape;
-  return StackOf(shape.data(), shape.size());
-}
 
 Cost CostOf(const BoundCall& call) {
   const MatrixStack stack = StackIn(call);

@@ -9,6 +9,7 @@
 #include "kernels/devices/cpu/openblas_use.h"
 #include "kernels/devices/cpu/stack_pieces.h"
 #include "kernels/devices/device.h"
+#include "kernels/families/square_matrices.h"
 
 namespace hotplate::slogdet {
 namespace {
@@ -72,7 +73,7 @@ Outcome Run(const Call& call, CpuContext& context) {
 
 MemoryPlan PlanCpu(const BoundCall& call) {
   const Signature& a = call.Input("a");
-  const MatrixStack stack = StackOf(a.shape.data(), a.shape.size());
+  const MatrixStack stack = StackIn(call);
   if (stack.empty()) return {};
   return {.scratch_bytes = PiecesOf(stack) * PieceBytes(static_cast<std::size_t>(stack.rows), SizeOf(a.dtype))};
 }

@@ -28,7 +28,7 @@ inline std::string WhyNoRows(const Shape& shape) {
   return "";
 }
 
-// ForSorted's.
+// The dtypes that ForSorted takes.
 inline std::vector<DType> SortedTypes() {
   return {DType::kBool,   DType::kInt8,   DType::kInt16,  DType::kInt32,   DType::kInt64,  DType::kUInt8,
           DType::kUInt16, DType::kUInt32, DType::kUInt64, DType::kFloat32, DType::kFloat64};

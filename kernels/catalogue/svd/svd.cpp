@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "kernels/base/status.h"
-#include "kernels/families/matrix_stack.h"
+#include "kernels/families/square_matrices.h"
 #include "kernels/spec/spec.h"
 
 namespace hotplate::svd {
@@ -11,11 +11,6 @@ namespace {
 
 // LAPACK counts its workspace in 32 bits: some 4 * k^2 elements for the shorter side, 64 for each of the longer one.
 constexpr std::uint64_t kLongestShortSide = 20'000, kLongestLongSide = 16'777'216;
-
-MatrixStack StackIn(const BoundCall& call) {
-  const Shape& shape = call.Input("a").shape;
-  return StackOf(shape.data(), shape.size());
-}
 
 Cost CostOf(const BoundCall& call) {
   const MatrixStack stack = StackIn(call);
@@ -31,11 +26,8 @@ Cost CostOf(const BoundCall& call) {
 }
 
 absl::Status Shapes(BoundCall& call) {
+  if (absl::Status matrices = CheckMatrices(call, "a"); !matrices.ok()) return matrices;
   const Signature& a = call.Input("a");
-  if (a.shape.size() < 2) {
-    return InvalidField("inputs.a",
-                        "svd: a is " + ToString(a.shape) + "; it must be a matrix or a stack of matrices, [..., m, n]");
-  }
   const MatrixStack stack = StackIn(call);
   const auto [shorter, longer] = std::minmax(stack.rows, stack.columns);
   if (shorter > kLongestShortSide || longer > kLongestLongSide) {

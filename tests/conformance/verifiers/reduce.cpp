@@ -5,6 +5,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "tests/conformance/lines.h"
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
@@ -16,28 +17,6 @@ constexpr const char* kOperations[] = {"sum", "prod", "min", "max", "argmin", "a
 using Quad = __float128;
 
 Quad Absolute(Quad x) { return x < 0 ? -x : x; }
-
-// The elements of each output, in order: those whose index differs along the axis only.
-struct Lines {
-  std::size_t count = 1, stride = 1, outputs = 1;
-
-  Lines(const Shape& shape, const std::string& axis) {
-    const int rank = static_cast<int>(shape.size());
-    const int which = axis == "all" ? rank : (std::stoi(axis) + rank) % rank;
-    for (int i = 0; i < rank; ++i) {
-      const std::size_t size = static_cast<std::size_t>(shape[static_cast<std::size_t>(i)]);
-      if (axis == "all" || i == which) {
-        count *= size;
-      } else {
-        outputs *= size;
-        if (i > which) stride *= size;
-      }
-    }
-  }
-  std::size_t At(std::size_t output, std::size_t i) const {
-    return output / stride * stride * count + i * stride + output % stride;
-  }
-};
 
 struct Bounds {
   Quad unit, summed;

@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "tests/conformance/lines.h"
+#include "tests/conformance/matrices.h"
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
@@ -20,45 +22,27 @@ auto WithPart(DType dtype, const Body& body) {
   return WithTypeOf<std::int32_t, std::int64_t, std::uint32_t, std::uint64_t, float, double>(RealPart(dtype), body);
 }
 
-// The lines along the axis.
-struct Lines {
-  std::size_t count = 1, inner = 1, outer = 1, parts = 1;
-  bool initial = false;
+// x along the axis, and y, whose lines may be one longer. A complex number has two parts.
+struct ScannedLines {
+  Lines x;
+  std::size_t parts;
+  bool initial;
 
-  explicit Lines(const BoundCall& call) : initial(call.Bool("include_initial")) {
-    const Signature& x = call.inputs.front();
-    parts = IsComplex(x.dtype) ? 2 : 1;
-    const std::string& axis = call.Choice("axis");
-    const std::size_t rank = x.shape.size();
-    const std::size_t which =
-        axis == "all" ? rank
-                      : static_cast<std::size_t>((std::stoi(axis) + static_cast<int>(rank)) % static_cast<int>(rank));
-    for (std::size_t i = 0; i < rank; ++i) {
-      const std::size_t size = static_cast<std::size_t>(x.shape[i]);
-      (axis == "all" || i == which ? count : i < which ? outer : inner) *= size;
-    }
-  }
-  std::size_t results() const { return count + (initial ? 1 : 0); }
-  std::size_t XAt(std::size_t line, std::size_t i, std::size_t part) const {
-    return ((line / inner * count + i) * inner + line % inner) * parts + part;
-  }
+  explicit ScannedLines(const BoundCall& call)
+      : x(call.inputs.front().shape, call.Choice("axis")),
+        parts(IsComplex(call.inputs.front().dtype) ? 2 : 1),
+        initial(call.Bool("include_initial")) {}
+  std::size_t results() const { return x.count + (initial ? 1 : 0); }
+  std::size_t XAt(std::size_t line, std::size_t i, std::size_t part) const { return x.At(line, i) * parts + part; }
   std::size_t YAt(std::size_t line, std::size_t i, std::size_t part) const {
-    return ((line / inner * results() + i) * inner + line % inner) * parts + part;
+    return x.At(line, i, results()) * parts + part;
   }
 };
-
-double Off(long double error, long double bound) {
-  if (error == 0) return 0;
-  return bound == 0 ? 2 : static_cast<double>(error / bound);
-}
 
 // Whether both are NaN, or the same infinity.
 bool SameSpecial(long double expected, long double got) {
   return std::isnan(expected) ? std::isnan(got) : expected == got;
 }
-
-template <typename T>
-constexpr long double kRounding = std::is_same_v<T, float> ? 0x1p-24L : 0x1p-53L;
 
 // A float that rounding took beyond the largest one.
 template <typename T>
@@ -69,8 +53,8 @@ bool Overflows(long double expected, T got) {
 
 // The errors of one part of one line of sums.
 template <typename T>
-void VerifySums(const Lines& lines, std::size_t line, std::size_t part, std::span<const T> x, std::span<const T> y,
-                const auto& add) {
+void VerifySums(const ScannedLines& lines, std::size_t line, std::size_t part, std::span<const T> x,
+                std::span<const T> y, const auto& add) {
   std::uint64_t wrapped = 0;
   Quad sum = 0, magnitude = 0;
   long double special = 0;
@@ -95,14 +79,15 @@ void VerifySums(const Lines& lines, std::size_t line, std::size_t part, std::spa
       add(Overflows(static_cast<long double>(sum), got) ? 0 : 2, i, got);
     } else {
       const Quad exact = sum < 0 ? -sum : sum, error = static_cast<Quad>(got) - sum;
-      const Quad bound = static_cast<Quad>(i + 1) * 0x1p-52 * magnitude + kRounding<T> * exact;
-      add(Off(static_cast<long double>(error < 0 ? -error : error), static_cast<long double>(bound)), i, got);
+      const Quad bound = static_cast<Quad>(i + 1) * 0x1p-52 * magnitude + UnitRoundoff<T>() * exact;
+      add(InBounds(static_cast<long double>(error < 0 ? -error : error), static_cast<long double>(bound)), i, got);
     }
   }
 }
 
 template <typename T>
-void VerifyProducts(const Lines& lines, std::size_t line, std::span<const T> x, std::span<const T> y, const auto& add) {
+void VerifyProducts(const ScannedLines& lines, std::size_t line, std::span<const T> x, std::span<const T> y,
+                    const auto& add) {
   std::uint64_t wrapped = 1;
   std::complex<long double> product = 1;
   for (std::size_t i = 0; i < lines.results(); ++i) {
@@ -129,8 +114,8 @@ void VerifyProducts(const Lines& lines, std::size_t line, std::span<const T> x, 
       } else {
         const long double im = lines.parts == 1 ? 0 : static_cast<long double>(y[lines.YAt(line, i, 1)]);
         const long double error = std::abs(std::complex<long double>(static_cast<long double>(got), im) - product);
-        const long double unit = n * (lines.parts == 1 ? 0x1p-52L : 0x1p-50L) + kRounding<T>;
-        add(Off(error, unit * std::abs(product) + least), i, got);
+        const long double unit = n * (lines.parts == 1 ? 0x1p-52L : 0x1p-50L) + UnitRoundoff<T>();
+        add(InBounds(error, unit * std::abs(product) + least), i, got);
       }
     }
   }
@@ -224,9 +209,9 @@ std::vector<Case> ScanCases() {
 Verdict VerifyScan(const Executed& executed) {
   using namespace scan_verifier;
   const TestArray &x = executed.Input("x"), &y = executed.Output("y");
-  const Lines lines(executed.call);
+  const ScannedLines lines(executed.call);
   Verdict verdict;
-  const std::size_t count = lines.outer * lines.inner;
+  const std::size_t count = lines.x.outputs;
   if (y.size() != count * lines.results() || y.signature().dtype != x.signature().dtype) {
     verdict.Add(2, [] { return std::string("another number of results, or another dtype"); });
     return verdict;

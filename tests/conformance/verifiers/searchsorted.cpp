@@ -13,13 +13,7 @@ constexpr DType kDTypes[] = {DType::kBool,   DType::kInt8,    DType::kInt16,  DT
                              DType::kInt64,  DType::kUInt8,   DType::kUInt16, DType::kUInt32,
                              DType::kUInt64, DType::kFloat32, DType::kFloat64};
 
-template <typename Body>
-auto WithReal(DType dtype, const Body& body) {
-  return WithTypeOf<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
-                    std::uint32_t, std::uint64_t, float, double>(dtype, body);
-}
-
-// Of few different values, extremes among them; NaN only where there is a place for it.
+// One of a few different values, extremes among them, and NaN if T has it.
 template <typename T>
 T Value(std::uint64_t random) {
   using Limits = std::numeric_limits<T>;

@@ -8,21 +8,16 @@
 #include <numeric>
 #include <vector>
 
+#include "tests/conformance/lines.h"
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
 namespace sort_verifier {
 
 constexpr DType kSorted[] = {DType::kInt32, DType::kInt64, DType::kFloat32, DType::kFloat64};
-// Those that only sort and argsort take, too.
+// sort_by_key does not take these, sort and argsort do.
 constexpr DType kOthers[] = {DType::kBool,   DType::kInt8,   DType::kInt16, DType::kUInt8,
                              DType::kUInt16, DType::kUInt32, DType::kUInt64};
-
-template <typename Body>
-auto WithSorted(DType dtype, const Body& body) {
-  return WithTypeOf<bool, std::int8_t, std::int16_t, std::int32_t, std::int64_t, std::uint8_t, std::uint16_t,
-                    std::uint32_t, std::uint64_t, float, double>(dtype, body);
-}
 
 // Many equal ones, negative ones, and where there are any, NaN of both signs, infinities and both zeros.
 template <typename T>
@@ -41,7 +36,7 @@ enum class Filling { kRandom, kSpecial, kEqual, kDescending };
 
 TestArray Filled(const Signature& signature, Filling filling, std::mt19937_64& random) {
   TestArray array(signature);
-  WithSorted(signature.dtype, [&](auto zero) {
+  WithReal(signature.dtype, [&](auto zero) {
     using T = decltype(zero);
     const std::span<T> elements = array.Elements<T>();
     switch (filling) {
@@ -218,7 +213,7 @@ Verdict VerifySort(const Executed& executed) {
   Verdict verdict;
   if (x.size() == 0) return verdict;
   const std::size_t n = static_cast<std::size_t>(x.signature().shape.back());
-  WithSorted(x.signature().dtype, [&](auto zero) {
+  WithReal(x.signature().dtype, [&](auto zero) {
     using T = decltype(zero);
     for (std::size_t first = 0; first < x.size(); first += n) {
       VerifyRow(x.Elements<T>().subspan(first, n), y.Elements<T>().subspan(first, n), executed.call.Bool("descending"),
@@ -257,28 +252,20 @@ Verdict VerifyArgsort(const Executed& executed) {
   const TestArray& x = executed.Input("x");
   const auto got = executed.Output("y").Elements<std::int64_t>();
   const bool descending = executed.call.Bool("descending");
-  const Shape shape = x.signature().shape;
-  std::size_t n = x.size(), inner = 1;
-  if (const std::string& axis = executed.call.Choice("axis"); axis != "all") {
-    const int which = std::stoi(axis);
-    const std::size_t at = static_cast<std::size_t>(which < 0 ? which + static_cast<int>(shape.size()) : which);
-    n = static_cast<std::size_t>(shape[at]);
-    for (std::size_t i = at + 1; i < shape.size(); ++i) inner *= static_cast<std::size_t>(shape[i]);
-  }
+  const Lines lines(x.signature().shape, executed.call.Choice("axis"));
   Verdict verdict;
   if (got.size() != x.size()) verdict.Add(2, [] { return std::string("another number of indices"); });
   if (x.size() == 0 || verdict.error > 0) return verdict;
-  WithSorted(x.signature().dtype, [&](auto zero) {
+  WithReal(x.signature().dtype, [&](auto zero) {
     const auto elements = x.Elements<decltype(zero)>();
-    for (std::size_t line = 0; line < x.size() / n; ++line) {
-      const std::size_t first = line / inner * inner * n + line % inner;
-      std::vector<std::size_t> order(n);
+    for (std::size_t line = 0; line < lines.outputs; ++line) {
+      std::vector<std::size_t> order(lines.count);
       std::iota(order.begin(), order.end(), 0u);
       std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-        return Before(elements[first + a * inner], elements[first + b * inner], descending, false);
+        return Before(elements[lines.At(line, a)], elements[lines.At(line, b)], descending, false);
       });
-      for (std::size_t i = 0; i < n; ++i) {
-        const std::size_t place = first + i * inner;
+      for (std::size_t i = 0; i < lines.count; ++i) {
+        const std::size_t place = lines.At(line, i);
         verdict.Add(got[place] == static_cast<std::int64_t>(order[i]) ? 0 : 2, [&] {
           return "y[" + std::to_string(place) + "] is " + std::to_string(got[place]) + " instead of " +
                  std::to_string(order[i]);

@@ -39,7 +39,7 @@ UNARY = ["negative", "positive", "absolute", "sign", "square", "sqrt", "cbrt", "
          "arcsinh", "arccosh", "arctanh", "floor", "ceil", "trunc", "rint", "isnan", "isinf", "isfinite", "signbit",
          "invert", "logical_not", "real", "imag", "conjugate"]
 ORDER = {"less", "less_equal", "greater", "greater_equal", "maximum", "minimum", "fmax", "fmin"}  # not of complex numbers
-# Those of integers are NumPy 2's, where 1 divided by 0 is some number.
+# NumPy's reciprocal of integers gives some number for 0; another one is no error.
 LEFT_OUT = {("reciprocal", dtype) for dtype in INTEGERS}
 
 
@@ -178,7 +178,7 @@ def casts(run, dtypes=DTYPES):
         got = run(";".join(f"o_{other} = {other}(x)" for other in to), {"x": x})
         for other in to:
             want = x.astype(other)
-            # What does not fit an integer is some number in C, and in NumPy another one for a vector's end.
+            # A float that the integer cannot hold becomes some number, in NumPy another one at the end of a vector.
             if np.dtype(dtype).kind == "f" and np.dtype(other).kind in "iu":
                 whole, info = np.trunc(x.astype(np.longdouble)), np.iinfo(other)
                 inside = np.isfinite(whole) & (whole >= info.min) & (whole <= info.max)
@@ -237,7 +237,7 @@ def reductions(run, dtypes=DTYPES):
                     lost = (name == "prod") & ~(np.isfinite(got["o_" + name]) & np.isfinite(result))
                 if not np.all(near | same | lost):
                     failures.append(f"{what}: {np.ravel(got['o_' + name])[:4]}, exact {np.ravel(exact)[:4]}")
-    # Of equal ones the first, of NaNs the first; and in any number of pieces the same.
+    # argmin and argmax give the first of equal elements and the first NaN, in however many pieces the array is reduced.
     x = np.tile(np.array([3.0, 1.0, 9.0, 1.0, 9.0]), 4000)
     for change in (None, 12345):
         if change is not None:

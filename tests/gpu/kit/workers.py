@@ -79,7 +79,7 @@ class Users:
         self.worked = []  # libraries, on the daemon's device
 
     def ask(self, *words, program="functions.py"):
-        """What this program found."""
+        """Runs a program of the kit's as a user, and returns the facts that it prints."""
         code, out, err = self.kit.command([self.python, str(HERE / "kit" / program), *words], self.environment, timeout=90)
         if code != 0:
             raise Failed(f"{program} {' '.join(words[:2])}: exit {code}: {err.strip()[-400:]}")

@@ -172,7 +172,7 @@ TEST_F(ArrayPlacesTest, JobsRunWhereTheirInputsAre) {
   EXPECT_EQ(Make("H", "B", "")->receipt->device, "gpu1");
   EXPECT_EQ(store_->Describe(kAlice, "B")->device, "gpu1") << "what it keeps is there too";
   EXPECT_EQ(Make("B", "C", "")->receipt->device, "gpu1");
-  EXPECT_EQ(Make("C", "D", "gpu0")->receipt->device, "gpu0") << "who asks is asked";
+  EXPECT_EQ(Make("C", "D", "gpu0")->receipt->device, "gpu0") << "the request's device wins";
   EXPECT_EQ(store_->Describe(kAlice, "D")->device, "gpu0");
   EXPECT_EQ(Read("D"), (std::vector<float>{8, 16, 24}));
 }

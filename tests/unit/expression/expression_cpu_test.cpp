@@ -305,7 +305,7 @@ TEST(ExpressionCpu, ResultsHaveTheSameBitsWithAnyNumberOfThreads) {
   expect_same(table, "s = sum(sin(x), axis=0); t = mean(x, axis=1)");
 }
 
-// What a line has in common is computed once for it, wherever in the line a thread begins.
+// An operand with one element for each line is computed once a line, wherever in the line a thread begins.
 TEST(ExpressionCpu, LongLinesWithAnOperandForEach) {
   constexpr std::int64_t kLength = 1'310'736;  // of 41 chunks, the last of 32 elements
   std::vector<float> x(2 * kLength);

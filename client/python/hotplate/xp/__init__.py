@@ -67,7 +67,7 @@ __all__ = [
 
 
 def __array_namespace_info__() -> _NamespaceInfo:
-    """What the namespace can do: capabilities(), devices(), default_device(), dtypes(), default_dtypes().
+    """Tells about the namespace: capabilities(), devices(), default_device(), dtypes(), default_dtypes().
 
     Example:
         >>> hp.xp.__array_namespace_info__().devices()

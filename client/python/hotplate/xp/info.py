@@ -1,4 +1,4 @@
-"""What the namespace can do, as the standard's __array_namespace_info__ tells it."""
+"""The answers of the standard's __array_namespace_info__: capabilities, devices and dtypes."""
 
 from __future__ import annotations
 

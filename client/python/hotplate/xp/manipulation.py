@@ -84,7 +84,7 @@ def concat(arrays: Any, /, *, axis: Optional[int] = 0) -> Array:
 
 
 def _on_their_device(joined: Array, parts: list[Array]) -> Array:
-    """What arrays were joined to, on their device also if there are no elements, which nothing is read for."""
+    """The joined array. One without elements is read from no array, and so gets their device here."""
     if joined.size:
         return joined
     device = common((part._now().device, told(part)) for part in parts)

@@ -173,7 +173,7 @@ def _cumulative(x: Any, axis: Optional[int], dtype: Any, include_initial: bool, 
         shape = list(value._shape)
         shape[place] += include_initial
         return filled(value, initial, name, tuple(shape))
-    # Of small integers the last bits of a wide result are theirs.
+    # Sums modulo 2^64, cut down to a small integer's bits, are the sums modulo its own range.
     wide = name if value._client._takes("scan", name) else "float32" if name == "float16" else accumulated(name)
     done: Array = value._client.scan(value.astype(wide, copy=False), operation=operation, axis=place,
                                      include_initial=bool(include_initial), keep=True)

@@ -1,4 +1,4 @@
-// What the threads of a block hold, folded in their order: for places that depend on what comes before.
+// Folds a value of each thread of a block, in the order of the threads: each learns the fold of those before it.
 #pragma once
 
 #include "kernels/devices/cuda/code/launch.h"
@@ -50,6 +50,13 @@ __device__ T FoldTotals(T* totals, std::uint64_t count, std::uint64_t stride, T 
     before = fold(before, total);
   }
   return folded.whole;
+}
+
+// By one block: each of these totals becomes the sum of those before it, and *all that of all.
+template <typename T>
+__global__ void __launch_bounds__(kBlockSize) SumTotals(T* totals, std::uint64_t count, std::uint64_t* all) {
+  const T whole = FoldTotals(totals, count, 1, T{0});
+  if (threadIdx.x == 0) *all = whole;
 }
 
 }  // namespace hotplate

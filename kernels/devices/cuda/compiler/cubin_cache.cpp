@@ -4,13 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "kernels/base/descriptor.h"
@@ -71,28 +71,25 @@ bool WriteAll(int file, std::string_view bytes) {
   return true;
 }
 
-struct File {
-  std::string path;
-  std::uint64_t bytes = 0;
-  std::time_t used = 0;
+// The whole files, and those that daemons left which were killed while they wrote.
+struct Files {
+  std::vector<CachedFile> whole, left;
 };
-
-// The whole ones, or what daemons left that were killed while they wrote.
-enum class Which { kWhole, kLeft };
-std::vector<File> FilesOf(const std::string& folder, Which which) {
-  std::vector<File> files;
-  const std::time_t now = std::time(nullptr);
+Files FilesOf(const std::string& folder) {
+  Files files;
+  const std::time_t yesterday = std::time(nullptr) - kDay;
   std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end && files.size() < kMostFiles;
-       at.increment(error)) {
+  std::size_t seen = 0;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end && seen < kMostFiles; at.increment(error)) {
     const std::string path = at->path().string(), name = at->path().filename().string();
     const bool unfinished = name.find(kUnfinished) != std::string::npos;
     struct stat facts {};
     if ((!unfinished && !name.ends_with(kSuffix)) || lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode))
       continue;
-    if (unfinished && facts.st_mtim.tv_sec >= now - kDay) continue;
-    if (unfinished == (which == Which::kLeft))
-      files.push_back({path, static_cast<std::uint64_t>(facts.st_size), facts.st_mtim.tv_sec});
+    ++seen;
+    if (unfinished && facts.st_mtim.tv_sec >= yesterday) continue;  // it is being written
+    (unfinished ? files.left : files.whole)
+        .push_back({path, static_cast<std::uint64_t>(facts.st_size), facts.st_mtim.tv_sec});
   }
   return files;
 }
@@ -176,26 +173,13 @@ void CubinCache::Keep(const std::string& key, SharedCubin cubin) {
   if (due) CutDown();
 }
 
-CacheSize CubinCache::SizeOf(const std::string& folder) {
-  CacheSize size;
-  for (const File& file : FilesOf(folder, Which::kWhole)) size.files += 1, size.bytes += file.bytes;
-  return size;
-}
+CacheSize CubinCache::SizeOf(const std::string& folder) { return hotplate::SizeOf(FilesOf(folder).whole); }
 
 CacheSize CubinCache::CutDown() {
-  CacheSize gone;
-  if (!UsesFolder()) return gone;
-  for (const File& file : FilesOf(folder_, Which::kLeft)) unlink(file.path.c_str());
-  std::vector<File> files = FilesOf(folder_, Which::kWhole);
-  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.used > b.used; });
-  const std::time_t oldest = std::time(nullptr) - bounds_.days * kDay;
-  std::uint64_t bytes = 0;
-  for (const File& file : files) {
-    bytes += file.bytes;
-    if (bytes <= bounds_.bytes && file.used >= oldest) continue;
-    if (unlink(file.path.c_str()) == 0) gone.files += 1, gone.bytes += file.bytes;
-  }
-  return gone;
+  if (!UsesFolder()) return {};
+  Files files = FilesOf(folder_);
+  for (const CachedFile& file : files.left) unlink(file.path.c_str());
+  return hotplate::CutDown(std::move(files.whole), bounds_.bytes, std::time(nullptr) - bounds_.days * kDay);
 }
 
 }  // namespace hotplate

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "kernels/base/cache_size.h"
+#include "kernels/base/cached_files.h"
 #include "kernels/base/mutex.h"
 
 namespace hotplate {
@@ -55,7 +55,8 @@ class CubinCache {
   Mutex mutex_;
   bool looked_ ABSL_GUARDED_BY(mutex_) = false;
   std::string trouble_ ABSL_GUARDED_BY(mutex_);
-  // Bytes since the folder was cut down. The first file is as many as need be: daemons may be short.
+  // Bytes since the folder was cut down. They start so high that the first file cuts it down: a daemon may end before
+  // it has written much.
   std::uint64_t written_ ABSL_GUARDED_BY(mutex_) = UINT64_MAX / 2;
   std::list<Held> held_ ABSL_GUARDED_BY(mutex_);  // the last used first
   std::map<std::string, std::list<Held>::iterator> by_key_ ABSL_GUARDED_BY(mutex_);

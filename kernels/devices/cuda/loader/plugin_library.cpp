@@ -149,7 +149,7 @@ void PluginLibrary::Compile(void* library, const char* compiler, const char* sou
   const absl::StatusOr<std::string> path = self.libraries_->CompilerPath(compiler);
   absl::StatusOr<CompiledCode> code = path.ok() ? self.compiler_.Compile(source, compute, *path) : path.status();
   if (!code.ok()) {
-    // What is too much for the compiler is the caller's to make shorter.
+    // If the compiler had not enough time or memory, it is the caller who can make the text shorter.
     const bool too_much = absl::IsDeadlineExceeded(code.status()) || absl::IsResourceExhausted(code.status());
     const std::string_view why = ToStd(code.status().message());
     *outcome = (too_much ? Outcome::Invalid(why) : Outcome::Failed(why)).plain();

@@ -47,7 +47,7 @@ def run(text, arrays, numbers=None, multiprocessors=2):
         return results
 
 
-# What does not fit, as x86-64 converts one at a time. Of vectors each processor makes something else.
+# Floats that an integer cannot hold, as x86-64 converts them one at a time. In vectors, processors differ.
 def casts(run):
     wrong = expression_table.casts(run)
     x = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30, 300.0, -1.0, 3e9])

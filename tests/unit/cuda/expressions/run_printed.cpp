@@ -19,7 +19,7 @@
 #include "kernels/expression/check.h"
 #include "kernels/expression/cuda_text.h"
 #include "tests/unit/cuda/emulation/grid.h"
-#include "tests/unit/cuda/emulation/host_code.h"
+#include "tests/unit/cuda/expressions/host_code.h"
 
 namespace hotplate::expression {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/unit/cuda/emulation/host_code.h"
+#include "tests/unit/cuda/expressions/host_code.h"
 
 #include <dlfcn.h>
 
