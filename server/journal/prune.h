@@ -1,0 +1,42 @@
+// What may go from a journal and its spool. A result that nobody has fetched never does: if such results fill the
+// spool, new detached jobs are refused until they have been fetched.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/journal/journal.h"
+#include "server/journal/spool.h"
+
+namespace hotplate::journal {
+
+struct PruneBounds {
+  WallTime now = {};
+  // Of ended jobs whose results were fetched, or that left none; 0: any.
+  nanoseconds age{};
+  // Of all files in the spool: the oldest such jobs go until it has no more; 0: any.
+  std::uint64_t bytes = 0;
+  // Of rows of the history without files, attached jobs and sums; 0: any.
+  nanoseconds history_age{};
+};
+
+struct PruneReport {
+  std::uint64_t released = 0, bytes = 0;       // jobs whose files went
+  std::uint64_t unread = 0, unread_bytes = 0;  // whose results wait to be fetched, and stay
+  std::uint64_t forgotten = 0;                 // rows of the history
+  std::vector<std::string> notes = {};         // files that could not be removed
+};
+
+// With a spool, or (null) of the index alone.
+absl::StatusOr<PruneReport> Prune(Journal& journal, Spool* spool, const PruneBounds& bounds);
+
+// At a daemon's start, after Open and before any job is stored: removes files that the index does not know.
+absl::StatusOr<Spool::Swept> SweepSpool(Journal& journal, Spool& spool);
+
+// Bytes in the spool, by the index: SpoolOptions::used_bytes.
+absl::StatusOr<std::uint64_t> SpooledBytes(Journal& journal);
+
+}  // namespace hotplate::journal

@@ -1,0 +1,119 @@
+// What the journal keeps. A job's request and its end are opaque bytes, made and read by the wire layer; beside them
+// are the few columns that recovery, history and pruning need. The journal knows neither the core nor protobuf.
+//
+// A detached job:  JobAccepted, JobStarted, [JobRequeued, JobStarted ...], JobEnded, [JobFetched], JobReleased
+// An attached job: AttachedJob when it has ended; if its client leaves it behind, it is detached from then on.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "kernels/array/shape.h"
+#include "server/journal/sha256.h"
+
+namespace hotplate::journal {
+
+using WallTime = std::chrono::system_clock::time_point;
+using std::chrono::nanoseconds;
+
+// In the numbers of core::JobState and hotplate.v1.JobState.
+enum class JobState { kPending = 1, kRunning, kCompleted, kFailed, kCancelled, kTimeout };
+inline bool IsEnd(JobState state) { return state >= JobState::kCompleted; }
+
+enum class FileRole { kInput = 1, kResult = 2 };
+
+// A file of a job in the spool.
+struct SpooledFile {
+  FileRole role = FileRole::kInput;
+  std::string name;  // the spec's, of the input or the output
+  std::string file;  // relative to the spool's root
+  Sha256 sha256;     // of the whole file
+  std::uint64_t bytes = 0;
+  std::optional<Signature> signature;  // of a .npy file
+  bool shared = false;                 // stored by content, for all jobs that have it
+  bool synced = true;                  // false: a power cut may take it; its bytes are in the index as well
+};
+
+struct JobAccepted {
+  std::uint64_t number = 0;
+  WallTime time = {};  // sequence 1
+  std::string owner = {}, session = {};
+  std::string request_key = {};  // of its request id; empty without one
+  Sha256 payload_hash = {};      // of the request's bytes, to recognise a repeated request
+  std::string kernel = {}, label = {};
+  int priority = 0;
+  std::optional<nanoseconds> time_limit = {};
+  bool may_rerun = true;  // it runs again where its daemon died while it ran
+  std::string request = {};
+  std::vector<SpooledFile> inputs = {};
+};
+
+struct JobStarted {
+  std::uint64_t number = 0;
+  std::uint64_t sequence = 0;
+  WallTime time = {};
+  std::string device = {};
+};
+
+// It ran when its daemon died, and waits again.
+struct JobRequeued {
+  std::uint64_t number = 0;
+  std::uint64_t sequence = 0;
+  WallTime time = {};
+  std::string reason = {};
+};
+
+struct JobUse {
+  nanoseconds device_time{};  // from its start on a device to its end
+  std::optional<double> energy_joules = {};
+};
+
+struct JobEnded {
+  std::uint64_t number = 0;
+  std::uint64_t sequence = 0;
+  WallTime time = {};
+  JobState state = JobState::kCompleted;
+  std::string end = {};      // error and receipt: kept as long as the history
+  std::string outputs = {};  // small results, inline: kept until the job is released
+  std::vector<SpooledFile> results = {};
+  JobUse use = {};
+};
+
+// Somebody has got its result, so that it may be deleted.
+struct JobFetched {
+  std::uint64_t number = 0;
+  WallTime time = {};
+};
+
+// Its request, outputs and files go; what remains is history.
+struct JobReleased {
+  std::uint64_t number = 0;
+  WallTime time = {};
+};
+
+// A whole attached job, once it has ended.
+struct AttachedJob {
+  std::uint64_t number = 0;
+  std::string owner = {}, session = {}, kernel = {}, label = {}, device = {};
+  JobState state = JobState::kCompleted;
+  WallTime accepted = {}, ended = {};
+  std::optional<WallTime> started = {};
+  std::string end = {};
+  JobUse use = {};
+};
+
+using Record = std::variant<JobAccepted, JobStarted, JobRequeued, JobEnded, JobFetched, JobReleased, AttachedJob>;
+
+// One start of a daemon.
+struct DaemonLife {
+  std::string generation = {};  // of this start, unique
+  std::string name = {};        // the daemon's, as users know it
+  std::string node = {};
+  std::string slurm_job = {};  // empty outside Slurm
+};
+
+}  // namespace hotplate::journal

@@ -1,0 +1,73 @@
+// What a journal has, read back: the jobs that are to go on, those whose results are kept, and who wrote them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/journal/index.h"
+#include "server/journal/records.h"
+
+namespace hotplate::journal {
+
+// A numbered change of a job, as its watchers were told.
+struct Change {
+  std::uint64_t sequence = 0;
+  JobState state = JobState::kPending;
+  WallTime time = {};
+  std::string device = {};
+};
+
+struct KeptJob {
+  JobAccepted accepted = {};  // with its inputs; of a released or attached job without its request
+  std::uint64_t epoch = 0;    // of the daemon that took it
+  bool attached = false;
+  JobState state = JobState::kPending;
+  std::vector<Change> changes = {};  // from sequence 1 on
+  std::string device = {};           // of the last start
+  // Of one that has ended.
+  std::string end = {}, outputs = {};
+  std::vector<SpooledFile> results = {};
+  JobUse use = {};
+  std::optional<WallTime> start_time = {}, end_time = {}, fetch_time = {}, release_time = {};
+};
+
+struct KeptDaemon {
+  std::uint64_t epoch = 0;
+  DaemonLife life = {};
+  WallTime start = {};
+  std::optional<WallTime> end = {};  // none: it runs, or was killed
+  std::string end_reason = {};
+};
+
+struct RecoveryBounds {
+  // Of ended jobs: those that ended since, and all whose results nobody has fetched; the newest, up to `most`.
+  WallTime ended_since = {};
+  std::size_t most_ended = 100'000;
+};
+
+struct Recovered {
+  std::uint64_t last_number = 0;    // that any job had
+  std::vector<KeptJob> unfinished;  // in the order of their numbers
+  std::vector<KeptJob> ended;       // in the order of their ends; released ones are not among them
+  std::vector<KeptDaemon> daemons;  // in the order of their epochs; the reader's own is the last
+};
+
+absl::StatusOr<Recovered> Recover(Index& index, const RecoveryBounds& bounds);
+
+// For `history` and `export`.
+struct JobQuery {
+  std::optional<WallTime> ended_since = {};
+  std::string kernel = {}, label = {};  // empty: any
+  std::uint64_t before = 0;             // numbers below it; 0: from the newest
+  std::size_t limit = 1000;
+};
+
+// Ended jobs with and without results, newest number first. One page: `before` the last one's number comes the next.
+absl::StatusOr<std::vector<KeptJob>> EndedJobs(Index& index, const JobQuery& query);
+absl::StatusOr<std::vector<KeptDaemon>> Daemons(Index& index);
+absl::StatusOr<Sums> SumsSince(Index& index, std::optional<WallTime> since);
+
+}  // namespace hotplate::journal

@@ -1,0 +1,398 @@
+#include "server/journal/spool.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "kernels/array/npy.h"
+#include "kernels/base/descriptor.h"
+#include "kernels/base/quantity.h"
+#include "server/journal/manifest.h"
+
+namespace hotplate::journal {
+namespace {
+
+constexpr char kInputs[] = "inputs.json";
+constexpr char kResults[] = "results.json";
+
+Disk::Bytes BytesOf(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+std::string MarkText(const std::string& id) {
+  return absl::StrCat(
+      "journal ", id,
+      "\nhotplated keeps inputs and results of detached jobs here: jobs/<id>/. Those of ended jobs whose results were\n"
+      "fetched are deleted when they are old, or too many. Without this file nothing here is.\n");
+}
+
+std::uint64_t FileBytes(const SpoolItem& item) {
+  return item.bytes.size() + (item.signature ? NpyHeaderFor(*item.signature).size() : 0);
+}
+
+// Bytes of the files that belong to the job alone, or of all.
+std::uint64_t Total(std::span<const SpoolItem> items, bool with_shared) {
+  std::uint64_t total = 0;
+  for (const SpoolItem& item : items) total += with_shared || !item.shared ? FileBytes(item) : 0;
+  return total;
+}
+
+bool IsResult(const std::string& name) {
+  return name.starts_with("result-") || name == kResults || name == "receipt.json";
+}
+
+}  // namespace
+
+std::string FileNameOf(FileRole role, const std::string& name, bool npy) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string file = role == FileRole::kInput ? "input-" : "result-";
+  for (const char letter : name) {
+    const bool plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
+                       (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
+    const auto byte = static_cast<unsigned char>(letter);
+    plain ? file += letter : file += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return file + (npy ? ".npy" : ".bin");
+}
+
+absl::Status CheckFile(const std::string& path, const SpooledFile& file) {
+  const Descriptor open_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!open_) return DiskError(absl::StrCat("opening ", path), errno);
+  std::vector<std::byte> piece(std::size_t{1} << 20);
+  Sha256Stream digest;
+  std::uint64_t bytes = 0;
+  while (true) {
+    const ssize_t count = read(open_.get(), piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return DiskError(absl::StrCat("reading ", path), errno);
+    if (count == 0) break;
+    bytes += static_cast<std::uint64_t>(count);
+    digest.Add(std::span(piece).first(static_cast<std::size_t>(count)));
+  }
+  if (bytes != file.bytes) {
+    return absl::DataLossError(
+        absl::StrCat(path, " has ", bytes, " bytes, and had ", file.bytes, " when it was written"));
+  }
+  const Sha256 sha = digest.Finish();
+  if (sha == file.sha256) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat(path, " has changed since it was written: its SHA-256 is ", sha.Hex(), ", not ", file.sha256.Hex()));
+}
+
+absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(SpoolOptions options) {
+  std::unique_ptr<Spool> spool(new Spool(std::move(options)));
+  if (absl::Status ready = spool->Prepare(); !ready.ok()) return ready;
+  return spool;
+}
+
+absl::Status Spool::Prepare() {
+  Disk& disk = *options_.disk;
+  const std::string& root = options_.root;
+  if (absl::Status made = MakeLastingFolder(disk, root); !made.ok()) return made;
+  const std::string mark = absl::StrCat(root, "/", kSpoolMark), text = MarkText(options_.journal_id);
+  absl::StatusOr<std::string> there = disk.Read(mark, 1 << 12);
+  if (absl::IsNotFound(there.status())) {
+    const absl::StatusOr<std::vector<std::string>> names = disk.List(root);
+    if (!names.ok()) return names.status();
+    for (const std::string& name : *names) {
+      if (!name.starts_with(kSpoolMark)) {
+        return absl::FailedPreconditionError(
+            absl::StrCat(root, " has other files in it (", name, "), and is no spool"));
+      }
+    }
+    const std::array<Disk::Bytes, 1> pieces = {BytesOf(text)};
+    const std::string written = absl::StrCat(mark, ".new");
+    absl::Status made = disk.Remove(written);
+    if (made.ok()) made = disk.Write(written, pieces, Disk::Sync::kNow);
+    if (made.ok()) made = disk.Rename(written, mark);
+    if (!made.ok()) return made;
+    there = text;
+  }
+  if (!there.ok()) return there.status();
+  if (there->substr(0, there->find('\n')) != text.substr(0, text.find('\n'))) {
+    return absl::FailedPreconditionError(absl::StrCat(root, " is the spool of another journal"));
+  }
+  for (const char* const folder : {"/jobs", "/shared"}) {
+    if (absl::Status made = disk.MakeFolder(root + folder); !made.ok()) return made;
+  }
+  return disk.SyncFolder(root);
+}
+
+std::string Spool::JobFolder(std::uint64_t number) const { return absl::StrCat(options_.root, "/jobs/", number); }
+
+std::string Spool::SharedFile(const Sha256& sha, bool npy) const {
+  return absl::StrCat("shared/", sha.Hex(), npy ? ".npy" : ".bin");
+}
+
+std::uint64_t Spool::used_bytes() const {
+  MutexLock lock(mutex_);
+  return used_;
+}
+
+absl::Status Spool::Reserve(std::uint64_t bytes) {
+  const SpoolLimits& limits = options_.limits;
+  const std::optional<std::uint64_t> free = options_.disk->FreeSpace(options_.root);
+  if (free && *free < bytes + limits.free_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("only ", BytesText(*free), " are free in ", options_.root, " for ",
+                                                     BytesText(bytes), ", and ", BytesText(limits.free_bytes),
+                                                     " stay free"));
+  }
+  MutexLock lock(mutex_);
+  if (limits.bytes != 0 && used_ + bytes > limits.bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat("the spool ", options_.root, " may have ", BytesText(limits.bytes),
+                                                     ", and has ", BytesText(used_),
+                                                     "; fetch results that wait there"));
+  }
+  used_ += bytes;
+  return absl::OkStatus();
+}
+
+void Spool::GiveBack(std::uint64_t bytes) {
+  MutexLock lock(mutex_);
+  used_ -= std::min(used_, bytes);
+}
+
+absl::Status Spool::Clear(const std::string& folder, const std::function<bool(const std::string&)>& which) {
+  const absl::StatusOr<std::vector<std::string>> names = options_.disk->List(folder);
+  if (absl::IsNotFound(names.status())) return absl::OkStatus();
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    if (!which(name)) continue;
+    if (absl::Status removed = options_.disk->Remove(absl::StrCat(folder, "/", name)); !removed.ok()) return removed;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Spool::WriteTexts(const std::string& folder, std::span<const SpoolText> texts, Disk::Sync sync) {
+  for (const SpoolText& text : texts) {
+    const std::array<Disk::Bytes, 1> pieces = {BytesOf(text.text)};
+    absl::Status written = options_.disk->Write(absl::StrCat(folder, "/", text.file), pieces, sync);
+    if (!written.ok()) return written;
+  }
+  return absl::OkStatus();
+}
+
+namespace {
+
+// A file's pieces: the header of an .npy file, and the elements.
+struct Content {
+  explicit Content(const SpoolItem& item)
+      : header(item.signature ? NpyHeaderFor(*item.signature) : ""), pieces{BytesOf(header), item.bytes} {}
+  Content(const Content&) = delete;
+  Content& operator=(const Content&) = delete;
+
+  SpooledFile Describe(FileRole role, const SpoolItem& item) const {
+    Sha256Stream digest;
+    for (const Disk::Bytes piece : pieces) digest.Add(piece);
+    SpooledFile file;
+    file.role = role;
+    file.name = item.name;
+    file.sha256 = digest.Finish();
+    file.bytes = pieces[0].size() + pieces[1].size();
+    file.signature = item.signature;
+    return file;
+  }
+
+  const std::string header;
+  const std::array<Disk::Bytes, 2> pieces;
+};
+
+}  // namespace
+
+absl::StatusOr<SpooledFile> Spool::StoreOne(std::uint64_t number, FileRole role, const SpoolItem& item,
+                                            Disk::Sync sync) {
+  const Content content(item);
+  SpooledFile file = content.Describe(role, item);
+  file.file = absl::StrCat("jobs/", number, "/", FileNameOf(role, item.name, item.signature.has_value()));
+  file.synced = sync == Disk::Sync::kNow;
+  absl::Status written = options_.disk->Write(PathOf(file), content.pieces, sync);
+  if (!written.ok()) return written;
+  return file;
+}
+
+absl::Status Spool::StoreShared(const Sha256& sha, std::span<const Disk::Bytes> pieces, bool npy, Stored& stored) {
+  Disk& disk = *options_.disk;
+  const std::string folder = options_.root + "/shared", path = absl::StrCat(options_.root, "/", SharedFile(sha, npy));
+  {
+    MutexLock lock(mutex_);
+    while (shared_[sha].writing) written_.Wait(mutex_);
+    ++shared_[sha].pins;
+    shared_[sha].writing = true;
+    stored.pins_.push_back(sha);
+  }
+  // It has its name only once it is whole and on the disk.
+  absl::Status written;
+  const bool is_there = access(path.c_str(), F_OK) == 0;
+  if (!is_there) written = Reserve(pieces[0].size() + pieces[1].size());
+  if (written.ok() && !is_there) {
+    const std::string unfinished = absl::StrCat(folder, "/.", sha.Hex(), ".new");
+    written = disk.Remove(unfinished);
+    if (written.ok()) written = disk.Write(unfinished, pieces, Disk::Sync::kNow);
+    if (written.ok()) written = disk.Rename(unfinished, path);
+    if (!written.ok()) GiveBack(pieces[0].size() + pieces[1].size());
+  }
+  // Also for one that was there: a daemon that was killed may have left its name unsynced.
+  if (written.ok()) written = disk.SyncFolder(folder);
+  MutexLock lock(mutex_);
+  shared_[sha].writing = false;
+  written_.NotifyAll();
+  return written;
+}
+
+absl::StatusOr<Spool::Stored> Spool::StoreInputs(std::uint64_t number, std::span<const SpoolItem> items,
+                                                 std::span<const SpoolText> texts) {
+  Disk& disk = *options_.disk;
+  const std::uint64_t all_bytes = Total(items, /*with_shared=*/true), bytes = Total(items, /*with_shared=*/false);
+  if (options_.limits.job_bytes != 0 && all_bytes > options_.limits.job_bytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("a detached job's inputs are kept on disk, at most ", BytesText(options_.limits.job_bytes),
+                     "; these have ", BytesText(all_bytes), ": put them on disk once, with put --durable"));
+  }
+  if (absl::Status room = Reserve(bytes); !room.ok()) return room;
+  Stored stored(*this, number);
+  stored.bytes_ = bytes;
+  const std::string folder = JobFolder(number);
+  absl::Status done = disk.MakeFolder(folder);
+  // Of a daemon that died before the index knew of the job.
+  if (done.ok()) done = Clear(folder, [](const std::string&) { return true; });
+  if (!done.ok()) return done;
+  for (const SpoolItem& item : items) {
+    if (!item.shared) {
+      absl::StatusOr<SpooledFile> file = StoreOne(number, FileRole::kInput, item, Disk::Sync::kNow);
+      if (!file.ok()) return file.status();
+      stored.files_.push_back(*std::move(file));
+      continue;
+    }
+    const Content content(item);
+    SpooledFile file = content.Describe(FileRole::kInput, item);
+    file.shared = true;
+    file.file = SharedFile(file.sha256, item.signature.has_value());
+    done = StoreShared(file.sha256, content.pieces, item.signature.has_value(), stored);
+    if (!done.ok()) return done;
+    const std::string name = FileNameOf(FileRole::kInput, item.name, item.signature.has_value());
+    // For people alone.
+    disk.Link(PathOf(file), absl::StrCat(folder, "/", name)).IgnoreError();
+    stored.files_.push_back(std::move(file));
+  }
+  done = WriteTexts(folder, texts, Disk::Sync::kNow);
+  const std::array<SpoolText, 1> manifest = {{{kInputs, ManifestOf(number, stored.files_)}}};
+  if (done.ok()) done = WriteTexts(folder, manifest, Disk::Sync::kNow);
+  if (done.ok()) done = disk.SyncFolder(folder);
+  if (done.ok()) done = disk.SyncFolder(options_.root + "/jobs");
+  if (!done.ok()) return done;
+  return stored;
+}
+
+absl::StatusOr<std::vector<SpooledFile>> Spool::StoreResults(std::uint64_t number, std::span<const SpoolItem> items,
+                                                             std::span<const SpoolText> texts, Disk::Sync sync) {
+  Disk& disk = *options_.disk;
+  const std::uint64_t bytes = Total(items, /*with_shared=*/true);
+  // The job has been promised its result: of the limits only the disk's own counts.
+  {
+    MutexLock lock(mutex_);
+    used_ += bytes;
+  }
+  std::vector<SpooledFile> files;
+  const auto store = [&]() -> absl::Status {
+    const std::string folder = JobFolder(number);
+    absl::Status done = disk.MakeFolder(folder);
+    if (done.ok()) done = Clear(folder, IsResult);
+    if (!done.ok()) return done;
+    for (const SpoolItem& item : items) {
+      absl::StatusOr<SpooledFile> file = StoreOne(number, FileRole::kResult, item, sync);
+      if (!file.ok()) return file.status();
+      files.push_back(*std::move(file));
+    }
+    done = WriteTexts(folder, texts, sync);
+    const std::array<SpoolText, 1> manifest = {{{kResults, ManifestOf(number, files)}}};
+    if (done.ok()) done = WriteTexts(folder, manifest, sync);
+    if (done.ok() && sync == Disk::Sync::kNow) done = disk.SyncFolder(folder);
+    if (done.ok() && sync == Disk::Sync::kNow) done = disk.SyncFolder(options_.root + "/jobs");
+    return done;
+  };
+  if (absl::Status stored = store(); !stored.ok()) {
+    Clear(JobFolder(number), IsResult).IgnoreError();
+    GiveBack(bytes);
+    return stored;
+  }
+  return files;
+}
+
+absl::Status Spool::Remove(std::uint64_t number, std::uint64_t bytes) {
+  const std::string folder = JobFolder(number);
+  absl::Status removed = Clear(folder, [](const std::string&) { return true; });
+  if (removed.ok()) removed = options_.disk->RemoveFolder(folder);
+  if (removed.ok()) GiveBack(bytes);
+  return removed;
+}
+
+absl::StatusOr<bool> Spool::RemoveShared(const Sha256& sha, std::uint64_t bytes) {
+  {
+    MutexLock lock(mutex_);
+    if (shared_.contains(sha)) return false;
+    // Nobody begins to use it meanwhile.
+    shared_[sha].writing = true;
+  }
+  absl::Status removed;
+  for (const bool npy : {true, false}) {
+    if (removed.ok()) removed = options_.disk->Remove(absl::StrCat(options_.root, "/", SharedFile(sha, npy)));
+  }
+  {
+    MutexLock lock(mutex_);
+    shared_[sha].writing = false;
+    if (shared_[sha].pins == 0) shared_.erase(sha);
+    written_.NotifyAll();
+  }
+  if (!removed.ok()) return removed;
+  GiveBack(bytes);
+  return true;
+}
+
+absl::StatusOr<Spool::Swept> Spool::Sweep(const std::function<bool(std::uint64_t)>& is_known,
+                                          const std::function<bool(const Sha256&)>& is_shared) {
+  Swept swept;
+  const absl::StatusOr<std::vector<std::string>> folders = options_.disk->List(options_.root + "/jobs");
+  if (!folders.ok()) return folders.status();
+  for (const std::string& name : *folders) {
+    std::uint64_t number = 0;
+    if (!absl::SimpleAtoi(name, &number) || is_known(number)) continue;
+    if (absl::Status removed = Remove(number, 0); !removed.ok()) return removed;
+    ++swept.folders;
+  }
+  const absl::StatusOr<std::vector<std::string>> files = options_.disk->List(options_.root + "/shared");
+  if (!files.ok()) return files.status();
+  for (const std::string& name : *files) {
+    const std::optional<Sha256> sha = Sha256::FromHex(name.substr(0, name.find('.')));
+    const bool unfinished = name.starts_with('.') && name.ends_with(".new");
+    if (!unfinished && (!sha || is_shared(*sha))) continue;
+    absl::Status removed = options_.disk->Remove(absl::StrCat(options_.root, "/shared/", name));
+    if (!removed.ok()) return removed;
+    ++swept.shared;
+  }
+  return swept;
+}
+
+void Spool::Unpin(const std::vector<Sha256>& pins) {
+  MutexLock lock(mutex_);
+  for (const Sha256& sha : pins) {
+    const auto shared = shared_.find(sha);
+    if (shared != shared_.end() && --shared->second.pins == 0 && !shared->second.writing) shared_.erase(shared);
+  }
+}
+
+Spool::Stored::Stored(Stored&& other) noexcept
+    : spool_(other.spool_),
+      number_(std::exchange(other.number_, 0)),
+      files_(std::move(other.files_)),
+      pins_(std::exchange(other.pins_, {})),
+      bytes_(other.bytes_) {}
+
+Spool::Stored::~Stored() {
+  if (number_ != 0) spool_->Remove(number_, bytes_).IgnoreError();
+  spool_->Unpin(pins_);
+}
+
+}  // namespace hotplate::journal
