@@ -28,7 +28,7 @@ JobsOptions ForJobs(const EngineOptions& options) {
           .disconnect_grace = options.disconnect_grace,
           .first_numbers = options.first_numbers,
           .claim_numbers = options.claim_numbers,
-          .journal = options.journal};
+          .log = options.job_log};
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, 
       scheduler_({options_.queued_jobs, options_.lane_spin, options_.threads_in_submit}, clock,
                  devices_.ForScheduler()),
       drain_({jobs_, activities_, arrays, clock, [this](Job& job, const std::string& why) { CancelJob(job, why); },
-              log_}) {
+              [this](Job& job) { SuspendJob(job); }, log_}) {
   arrays_.SetReclaim([this](std::uint64_t bytes) { return sessions_.Reclaim(bytes); });
   lanes_ = std::make_unique<Lanes>(Lanes::Parts{devices_, scheduler_, jobs_, sessions_, arrays_, clock_, log_},
                                    options_.inline_bytes, options_.reopen);
@@ -58,9 +58,16 @@ Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, 
 
 Engine::~Engine() {
   if (!jobs_.draining()) Drain(nanoseconds::zero(), "the daemon stops");
-  for (const std::shared_ptr<Job>& job : jobs_.Active()) CancelJob(*job, "the daemon stops");
+  for (const std::shared_ptr<Job>& job : jobs_.Active()) {
+    if (job->durable) {
+      SuspendJob(*job);
+    } else {
+      CancelJob(*job, "the daemon stops");
+    }
+  }
   ticker_.reset();
   lanes_.reset();
+  if (options_.job_log != nullptr) options_.job_log->Stop();
   arrays_.SetReclaim(nullptr);
   devices_.Close();
 }
@@ -117,14 +124,29 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
   return report;
 }
 
-absl::StatusOr<JobId> Engine::Submit(const Principal& who, JobRequest request, std::shared_ptr<JobObserver> observer,
-                                     std::uint64_t tag) {
+absl::Status Engine::Place(Job& job, Scheduler::Limit limit) {
+  if (absl::Status status = scheduler_.Admit(job, limit); !status.ok()) return status;
+  absl::StatusOr<std::shared_ptr<Session>> session = sessions_.BeginJob(job.owner.session);
+  if (!session.ok()) {
+    scheduler_.Withdraw(job);
+    return session.status();
+  }
+  job.session = *std::move(session);
+  job.share = job.session->share;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Engine::Entered> Engine::Enter(const Principal& who, JobRequest& request,
+                                              std::shared_ptr<JobObserver> observer, std::uint64_t tag) {
   if (absl::Status status = Binder::CheckRequestId(request); !status.ok()) return status;
   const std::string key = JobTable::RequestKey(who.token, request.request_id);
   // A retry must get its job even where a new one would be refused.
-  if (const std::shared_ptr<Job> known = jobs_.FindRequest(key)) {
-    return jobs_.Rejoin(*known, request, std::move(observer), tag);
-  }
+  const auto rejoin = [&](const std::shared_ptr<Job>& known) -> absl::StatusOr<Entered> {
+    const absl::StatusOr<JobId> id = jobs_.Rejoin(*known, request, std::move(observer), tag);
+    if (!id.ok()) return id.status();
+    return Entered{known, false};
+  };
+  if (const std::shared_ptr<Job> known = jobs_.FindRequest(key)) return rejoin(known);
   if (jobs_.draining()) return jobs_.DrainingError();
   absl::StatusOr<BoundJob> bound = binder_.Bind(who, request, Binder::Data::kRequired, scheduler_.LostDevices());
   if (!bound.ok()) return bound.status();
@@ -132,28 +154,80 @@ absl::StatusOr<JobId> Engine::Submit(const Principal& who, JobRequest request, s
   if (absl::Status status = jobs_.AwaitNumber(); !status.ok()) return status;
 
   const std::shared_ptr<Job> job = MakeJob(who, request, *std::move(bound), key, options_.inline_bytes);
-  if (absl::Status status = scheduler_.Admit(*job); !status.ok()) return status;
-  absl::StatusOr<std::shared_ptr<Session>> session = sessions_.BeginJob(who.session);
-  if (!session.ok()) {
-    scheduler_.Withdraw(*job);
-    return session.status();
-  }
-  job->session = *std::move(session);
-  job->share = job->session->share;
+  if (absl::Status status = Place(*job, Scheduler::Limit::kCounts); !status.ok()) return status;
   const absl::StatusOr<std::shared_ptr<Job>> inserted = jobs_.Insert(job, observer, tag);
   if (!inserted.ok() || *inserted != job) {
     scheduler_.Withdraw(*job);
     sessions_.EndJob(*job->session, clock_.Now());
     if (!inserted.ok()) return inserted.status();
-    return jobs_.Rejoin(**inserted, request, std::move(observer), tag);
+    return rejoin(*inserted);
   }
-  const Scheduler::Begun begun = scheduler_.Push(*job, request.may_run_here && job->tiny && !running_here);
+  return Entered{job, true};
+}
+
+absl::StatusOr<JobId> Engine::Submit(const Principal& who, JobRequest request, std::shared_ptr<JobObserver> observer,
+                                     std::uint64_t tag) {
+  const absl::StatusOr<Entered> entered = Enter(who, request, std::move(observer), tag);
+  if (!entered.ok()) return entered.status();
+  Job& job = *entered->job;
+  if (!entered->is_new) return job.id;
+  const Scheduler::Begun begun = scheduler_.Push(job, request.may_run_here && job.tiny && !running_here);
   if (begun.entry != nullptr) {
     running_here = true;
     lanes_->Run(begun);
     running_here = false;
   }
-  return job->id;
+  return job.id;
+}
+
+absl::StatusOr<Engine::Accepted> Engine::Accept(const Principal& who, JobRequest request) {
+  request.durable = true;
+  absl::StatusOr<Entered> entered = Enter(who, request, nullptr, 0);
+  if (!entered.ok()) return entered.status();
+  const JobId id = entered->job->id;
+  return Accepted{id, entered->is_new ? std::move(entered->job) : nullptr};
+}
+
+void Engine::Acknowledge(Job& job) {
+  jobs_.Acknowledge(job);
+  scheduler_.Push(job, /*may_run_here=*/false);
+}
+
+void Engine::Withdraw(Job& job) {
+  scheduler_.Withdraw(job);
+  jobs_.Withdraw(job);
+}
+
+void Engine::Restore(RestoredJob restored) {
+  JobRequest& request = restored.request;
+  request.durable = true;
+  absl::Status refusal = restored.refusal;
+  BoundJob bound;
+  if (restored.end == nullptr && refusal.ok()) {
+    absl::StatusOr<BoundJob> made =
+        binder_.Bind(restored.owner, request, Binder::Data::kRequired, scheduler_.LostDevices());
+    if (made.ok()) bound = *std::move(made);
+    refusal = made.status();
+  }
+  const std::shared_ptr<Job> job = MakeRestored(restored, std::move(bound), options_.inline_bytes);
+  if (restored.end == nullptr && refusal.ok()) refusal = Place(*job, Scheduler::Limit::kPassed);
+  jobs_.Restore(job, restored.number, EventsOf(restored, clock_));
+  if (restored.end != nullptr) return;
+  if (refusal.ok()) {
+    scheduler_.Push(*job, /*may_run_here=*/false);
+    return;
+  }
+  jobs_.End(*job, {.state = JobState::kFailed,
+                   .error = absl::Status(refusal.code(), absl::StrCat("a daemon before this one accepted job ",
+                                                                      job->id.value(), ", which cannot run here: ",
+                                                                      refusal.message())),
+                   .outputs = {},
+                   .receipt = std::nullopt});
+}
+
+void Engine::SuspendJob(Job& job) {
+  options_.job_log->Suspend();
+  if (!scheduler_.Remove(job)) job.control.RequestCancel();
 }
 
 void Engine::CancelJob(Job& job, const std::string& reason) {

@@ -39,6 +39,7 @@
 #include "server/core/jobs/binding.h"
 #include "server/core/jobs/catalogues.h"
 #include "server/core/jobs/jobs.h"
+#include "server/core/jobs/restored_job.h"
 #include "server/core/options.h"
 #include "server/core/reports.h"
 #include "server/core/run/devices.h"
@@ -74,6 +75,25 @@ class Engine {
   // full, or there is no room to keep a result that somebody may come back for.
   absl::StatusOr<JobId> Submit(const Principal& who, JobRequest request, std::shared_ptr<JobObserver> observer,
                                std::uint64_t tag);
+
+  // A durable job in two steps. Accept does all that Submit does, but that nobody sees the job, and nothing runs it,
+  // until Acknowledge; the caller writes it down in between, or withdraws it.
+  struct Accepted {
+    JobId id;
+    std::shared_ptr<Job> job;  // null: the request id was seen before, and this is its job's id
+  };
+  absl::StatusOr<Accepted> Accept(const Principal& who, JobRequest request);
+  void Acknowledge(Job& job);
+  void Withdraw(Job& job);
+
+  // The job is in the table as it was, and queued, whatever the limit, if it has not ended. If it cannot run here, it
+  // fails, with the reason.
+  void Restore(RestoredJob restored);
+  // The outputs of a restored job that has ended, which came from where they were written down.
+  void Load(Job& job, std::shared_ptr<const JobEnd> end, std::vector<ArrayId> owned_arrays) {
+    jobs_.Load(job, std::move(end), std::move(owned_arrays));
+  }
+  absl::StatusOr<std::shared_ptr<Job>> Find(const Principal& who, const JobId& id) const { return jobs_.Find(who, id); }
 
   // Tells `observer` every change from `from_sequence` on, those that have been at once, on this thread.
   absl::Status Watch(const Principal& who, const JobId& id, std::uint64_t from_sequence,
@@ -138,6 +158,16 @@ class Engine {
 
  private:
   absl::Status CheckTime(const JobRequest& request) const;
+  // A new job, PENDING, with its place in the queue; or the one that has its request id.
+  struct Entered {
+    std::shared_ptr<Job> job;
+    bool is_new = false;
+  };
+  absl::StatusOr<Entered> Enter(const Principal& who, JobRequest& request, std::shared_ptr<JobObserver> observer,
+                                std::uint64_t tag);
+  // Its place in the queue and in its session.
+  absl::Status Place(Job& job, Scheduler::Limit limit);
+  void SuspendJob(Job& job);
   void CancelJob(Job& job, const std::string& reason);
   nanoseconds Idle() const;
 

@@ -50,7 +50,7 @@ struct EngineOptions {
   NumberBlock first_numbers;
   JobNumbers::Claim claim_numbers;
   // Where the events of jobs are written down; without it they are in memory alone.
-  std::shared_ptr<JobLog> journal;
+  std::shared_ptr<JobLog> job_log;
   // Called with no lock held, from any thread; messages below `log_level` are not even made.
   std::function<void(LogLevel, const std::string&)> log;
   LogLevel log_level = LogLevel::kInfo;

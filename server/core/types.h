@@ -127,6 +127,7 @@ struct JobRequest {
   std::uint64_t payload_hash = 0;
   // Belongs to the client's stream or call: cancelled (after the grace) if that goes away.
   bool attached = false;
+  bool durable = false;  // Engine::Accept sets it
   DisconnectPolicy on_disconnect = DisconnectPolicy::kDefault;
   // If the job is tiny: by the thread that submits it. No part of what is asked for.
   bool may_run_here = true;
@@ -140,6 +141,7 @@ struct JobOutputValue {
   std::shared_ptr<const HostBuffer> data;
   ArrayId array;
   std::string path = {};
+  bool stored = false;  // a daemon before this one wrote them down, and nobody has asked for them yet
 };
 
 // In hotplate.v1.EnergyState's numbers.
@@ -202,6 +204,8 @@ struct JobEnd {
   std::optional<JobReceipt> receipt;  // none for a job that never began
   // The outputs went to the stream that the job was attached to, and were not kept.
   bool outputs_dropped = false;
+  // The receipt as a daemon before this one wrote it down, in place of `receipt`. Opaque to the core.
+  std::string written_receipt = {};
 };
 
 // A copy of a job's state for those who ask.

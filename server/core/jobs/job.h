@@ -56,6 +56,8 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   std::optional<nanoseconds> time_limit;
   DisconnectPolicy on_disconnect = DisconnectPolicy::kDefault;
   bool submitted_attached = false;
+  bool durable = false;              // written down before it is acknowledged (jobs/job_log.h)
+  std::vector<StateChange> earlier;  // its changes under daemons before this one
   bool tiny = false;  // IsTiny (run/tiny.h)
   // Somebody may come back for it, so there has to be room to keep it, and its inline results of at most so many bytes.
   bool promised = false;
@@ -66,6 +68,14 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   const KernelSpec& spec() const { return *kernel; }
   // Guarded by the lock of Jobs, as is what follows.
   const JobRecord& record() const { return record_; }
+  // All of its changes, `earlier` ones first. What is below the count never changes again, as in the record.
+  unsigned change_count() const { return static_cast<unsigned>(earlier.size()) + record_.change_count; }
+  const StateChange& change(unsigned i) const {
+    return i < earlier.size() ? earlier[i] : record_.changes[i - earlier.size()];
+  }
+
+  // It is being written down: nobody sees it until it is acknowledged.
+  bool hidden = false;
 
   // The table's own.
   std::uint64_t retained_bytes = 0;  // of inline results

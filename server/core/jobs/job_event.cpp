@@ -37,16 +37,17 @@ bool Allowed(const JobRecord& record, const JobEvent& event) {
     case Kind::kFetched:
       return IsEnd(record.state);
     case Kind::kOutputsReleased:
+    case Kind::kOutputsLoaded:
       return IsEnd(record.state) && ends_in(record.state);
   }
   return false;
 }
 
-void Change(JobRecord& record, JobState state, const JobEvent& event) {
+void Change(JobRecord& record, std::size_t earlier, JobState state, const JobEvent& event) {
   const std::string& device = record.change_count > 1 ? record.changes[1].device : event.device;
   record.state = state;
   record.changes[record.change_count] = {
-      .sequence = record.change_count + 1, .state = state, .time = event.time, .device = device};
+      .sequence = earlier + record.change_count + 1, .state = state, .time = event.time, .device = device};
   ++record.change_count;
 }
 
@@ -59,14 +60,15 @@ absl::Status Apply(Job& job, const JobEvent& event) {
                                                       record.change_count == 0 ? "new" : ToAbsl(Name(record.state)),
                                                       " cannot take the event \"", ToAbsl(Name(event.kind)), "\""));
   }
+  const auto change = [&](JobState state) { Change(record, job.earlier.size(), state, event); };
   switch (event.kind) {
     case Kind::kSubmitted:
       record.attached = event.attached;
-      Change(record, JobState::kPending, event);
+      change(JobState::kPending);
       break;
     case Kind::kStarted:
       record.start_time = event.at;
-      Change(record, JobState::kRunning, event);
+      change(JobState::kRunning);
       break;
     case Kind::kCompleted:
     case Kind::kFailed:
@@ -75,7 +77,7 @@ absl::Status Apply(Job& job, const JobEvent& event) {
       record.end_time = event.at;
       record.end = event.end;
       record.owned_arrays = event.owned_arrays;
-      Change(record, event.end->state, event);
+      change(event.end->state);
       break;
     case Kind::kCancelRequested:
       record.cancel_requested = true;
@@ -98,6 +100,10 @@ absl::Status Apply(Job& job, const JobEvent& event) {
       break;
     case Kind::kOutputsReleased:
       record.end = event.end;
+      break;
+    case Kind::kOutputsLoaded:
+      record.end = event.end;
+      record.owned_arrays = event.owned_arrays;
       break;
   }
   return absl::OkStatus();
@@ -162,6 +168,8 @@ std::string_view Name(JobEvent::Kind event) {
       return "fetched";
     case Kind::kOutputsReleased:
       return "outputs released";
+    case Kind::kOutputsLoaded:
+      return "outputs loaded";
   }
   return "?";
 }

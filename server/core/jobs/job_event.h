@@ -36,6 +36,7 @@ struct JobEvent {
     kDetached,         // it goes on without its client
     kFetched,          // somebody has got its result
     kOutputsReleased,  // `end` without the data that its stream has got
+    kOutputsLoaded,    // `end` with the outputs that a daemon before this one made, `owned_arrays`
   };
 
   Kind kind = Kind::kSubmitted;

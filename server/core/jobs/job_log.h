@@ -1,6 +1,13 @@
 // Where the events of all jobs are written down, in the order in which they happen and before anybody is told of them.
 // Without one, jobs are in memory alone; a journal that survives the daemon is one.
+//
+// A durable job outlives the daemon. Its request is written down before it is acknowledged (Engine::Accept), by whoever
+// submits it; its end, with the outputs, before anybody hears of it.
 #pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
 
 #include "server/core/jobs/job_event.h"
 
@@ -12,6 +19,14 @@ class JobLog {
   // The event has been applied to the job. Called under the jobs' lock, so that events come in one order: it must not
   // wait, or call anything that asks for a job.
   virtual void Append(const Job& job, const JobEvent& event) = 0;
+  // The run of a durable job is over. Calls `told` once, on any thread and with no lock held, when the end is written
+  // down, or cannot be; never after Suspend, if the job is to run again. `sequence`: of the end among the job's changes.
+  virtual void WriteEnd(std::shared_ptr<const Job> job, const JobEvent& end, std::uint64_t sequence,
+                        std::function<void()> told) = 0;
+  // From now on durable jobs that do not complete are left to the next daemon.
+  virtual void Suspend() = 0;
+  // Waits for what is being written; `told` is not called afterwards.
+  virtual void Stop() = 0;
 };
 
 }  // namespace hotplate::core

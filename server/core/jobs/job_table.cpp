@@ -24,6 +24,10 @@ std::string JobTable::RequestKey(const std::string& token, const std::string& re
 void JobTable::Insert(const std::shared_ptr<Job>& job, std::uint64_t number) {
   if (first_number_ == 0) first_number_ = number;
   last_number_ = number;
+  Restore(job, number);
+}
+
+void JobTable::Restore(const std::shared_ptr<Job>& job, std::uint64_t number) {
   job->sequence = number;
   job->id = JobId(absl::StrCat(job->sequence));
   jobs_.emplace_hint(jobs_.end(), job->sequence, job);
@@ -31,6 +35,17 @@ void JobTable::Insert(const std::shared_ptr<Job>& job, std::uint64_t number) {
   if (!job->promised) return;
   ++active_promises_;
   active_bytes_ += job->promised_bytes;
+}
+
+std::shared_ptr<Job> JobTable::Withdraw(Job& job) {
+  std::shared_ptr<Job> gone = job.shared_from_this();
+  jobs_.erase(job.sequence);
+  if (!job.request_key.empty()) requests_.erase(job.request_key);
+  if (job.promised) {
+    --active_promises_;
+    active_bytes_ -= job.promised_bytes;
+  }
+  return gone;
 }
 
 std::shared_ptr<Job> JobTable::Find(const Principal& who, const std::string& id) const {

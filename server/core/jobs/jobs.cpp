@@ -17,8 +17,9 @@ using Kind = JobEvent::Kind;
 constexpr nanoseconds kProgressInterval = std::chrono::milliseconds(100);
 
 // Outputs that were kept as arrays under a name or a lease do not go with the job.
-bool IsUnfetched(const JobRecord& record) {
-  if (record.attached || record.fetched || record.end == nullptr || record.end->outputs_dropped) return false;
+bool IsUnfetched(const Job& job) {
+  const JobRecord& record = job.record();
+  if (job.durable || record.attached || record.fetched || record.end == nullptr || record.end->outputs_dropped) return false;
   const std::vector<JobOutputValue>& outputs = record.end->outputs;
   // An output without elements, as of svd's values alone, is nobody's loss.
   return !record.owned_arrays.empty() || std::any_of(outputs.begin(), outputs.end(), [](const JobOutputValue& one) {
@@ -34,8 +35,8 @@ bool Passes(const Job& job, const JobFilter& filter) {
   if (!states.empty() && std::find(states.begin(), states.end(), record.state) == states.end()) return false;
   if (!filter.kernel.empty() && job.spec().name() != filter.kernel) return false;
   if (!filter.label.empty() && job.label != filter.label) return false;
-  if (filter.unfetched_only && !IsUnfetched(record)) return false;
-  return !filter.submitted_since || record.changes[0].time >= *filter.submitted_since;
+  if (filter.unfetched_only && !IsUnfetched(job)) return false;
+  return !filter.submitted_since || job.change(0).time >= *filter.submitted_since;
 }
 
 }  // namespace
@@ -53,7 +54,7 @@ Jobs::Jobs(JobsOptions options, Sessions& sessions, ArrayStore& arrays, const Cl
 
 bool Jobs::Record(Job& job, const JobEvent& event) {
   if (!Apply(job, event).ok()) return false;
-  if (options_.journal != nullptr) options_.journal->Append(job, event);
+  if (options_.log != nullptr) options_.log->Append(job, event);
   return true;
 }
 
@@ -74,6 +75,7 @@ absl::StatusOr<std::shared_ptr<Job>> Jobs::Insert(std::shared_ptr<Job> job, std:
     return absl::UnavailableError(absl::StrCat("the daemon is draining and takes no new jobs: ", drain_reason_));
   }
   if (absl::Status status = table_.CheckRoom(*job); !status.ok()) return status;
+  job->hidden = job->durable;
   const std::uint64_t number = numbers_.Take();
   if (number == 0) return absl::UnavailableError("more jobs come at once than there are ids for; try again");
   job->submit_time = submitted.at;
@@ -87,8 +89,58 @@ absl::StatusOr<std::shared_ptr<Job>> Jobs::Insert(std::shared_ptr<Job> job, std:
   return job;
 }
 
+void Jobs::Acknowledge(Job& job) {
+  MutexLock lock(mutex_);
+  job.hidden = false;
+}
+
+void Jobs::Withdraw(Job& job) {
+  std::shared_ptr<Job> gone;  // goes after the lock
+  {
+    MutexLock lock(mutex_);
+    gone = table_.Withdraw(job);
+    active_.erase(&job);
+    if (active_.empty()) idle_since_ = clock_.Now();
+    if (draining_.load()) ended_.NotifyAll();
+  }
+  sessions_.EndJob(*job.session, clock_.Now());
+}
+
+void Jobs::Restore(const std::shared_ptr<Job>& job, std::uint64_t number, const std::vector<JobEvent>& events) {
+  MutexLock lock(mutex_);
+  job->submit_time = events.front().at;
+  table_.Restore(job, number);
+  // They are written down already.
+  for (const JobEvent& event : events) Apply(*job, event).IgnoreError();
+  const JobRecord& record = job->record();
+  if (record.end == nullptr) {
+    active_.insert(job.get());
+    return;
+  }
+  for (const JobOutputValue& output : record.end->outputs) {
+    if (output.data != nullptr) job->retained_bytes += output.data->size();
+  }
+  table_.Ended(job);
+  if (record.fetched) table_.Fetched(*job);
+}
+
+void Jobs::Load(Job& job, std::shared_ptr<const JobEnd> end, std::vector<ArrayId> owned_arrays) {
+  JobEvent loaded = Event(Kind::kOutputsLoaded);
+  loaded.end = std::move(end);
+  loaded.owned_arrays = std::move(owned_arrays);
+  MutexLock lock(mutex_);
+  Record(job, loaded);
+}
+
 absl::StatusOr<JobId> Jobs::Rejoin(Job& job, const JobRequest& request, std::shared_ptr<JobObserver> observer,
                                    std::uint64_t tag) {
+  {
+    MutexLock lock(mutex_);
+    if (job.hidden) {
+      return absl::UnavailableError(
+          absl::StrCat("request_id \"", request.request_id, "\" came before, and is being written down; try again"));
+    }
+  }
   if (job.payload_hash != request.payload_hash) {
     return Refused(
         absl::StatusCode::kAlreadyExists,
@@ -124,6 +176,17 @@ void Jobs::End(Job& job, JobEnd end, std::vector<ArrayId> owned_arrays) {
   JobEvent event = Event(EndingIn(end.state));
   event.end = std::make_shared<const JobEnd>(std::move(end));
   event.owned_arrays = std::move(owned_arrays);
+  if (!job.durable || options_.log == nullptr) return EndNow(job, std::move(event));
+  std::uint64_t sequence = 0;
+  {
+    MutexLock lock(mutex_);
+    sequence = job.change_count() + 1;
+  }
+  options_.log->WriteEnd(job.shared_from_this(), event, sequence,
+                         [this, kept = job.shared_from_this(), event] { EndNow(*kept, event); });
+}
+
+void Jobs::EndNow(Job& job, JobEvent event) {
   const std::shared_ptr<Job> kept = job.shared_from_this();
   BoundJob bound;  // buffers are freed and names given back without the lock
   std::vector<std::shared_ptr<Job>> evicted;
@@ -142,7 +205,7 @@ void Jobs::End(Job& job, JobEnd end, std::vector<ArrayId> owned_arrays) {
     if (active_.empty()) idle_since_ = event.at;
     if (draining_.load()) ended_.NotifyAll();
   }
-  sessions_.EndJob(*job.session, event.at);
+  if (job.session != nullptr) sessions_.EndJob(*job.session, event.at);  // none: it could not come back
   // Whoever hears of an end may at once ask for the memory and the names that the job had.
   bound = BoundJob();
   Tell(job);
@@ -180,7 +243,9 @@ absl::Status Jobs::Watch(const Principal& who, const JobId& id, std::uint64_t fr
     MutexLock lock(mutex_);
     const JobRecord& record = (*job)->record();
     // The end is told to everybody, or nobody would know that nothing more comes.
-    const unsigned newest = (IsEnd(record.state) ? record.change_count : JobRecord::kMaxChanges) - 1;
+    const unsigned newest = IsEnd(record.state)
+                                ? (*job)->change_count() - 1
+                                : static_cast<unsigned>((*job)->earlier.size()) + JobRecord::kMaxChanges - 1;
     const std::uint64_t next = from_sequence == 0 ? 0 : from_sequence - 1;
     observers_.Add(**job, std::move(observer), tag, static_cast<unsigned>(std::min<std::uint64_t>(next, newest)),
                    /*owner=*/false);
@@ -227,7 +292,7 @@ std::vector<std::shared_ptr<Job>> Jobs::Unsubscribe(const std::shared_ptr<JobObs
 absl::StatusOr<std::shared_ptr<Job>> Jobs::Find(const Principal& who, const JobId& id) const {
   MutexLock lock(mutex_);
   std::shared_ptr<Job> job = table_.Find(who, id.value());
-  if (job != nullptr) return job;
+  if (job != nullptr && !job->hidden) return job;
   const std::string gone = table_.WhyGone(id.value());
   return absl::NotFoundError(absl::StrCat("no job ", id.value(), gone.empty() ? "" : ": ", gone));
 }
@@ -254,8 +319,9 @@ JobSnapshot Jobs::SnapshotLocked(const Job& job) const {
   snapshot.work = job.work;
   snapshot.state = record.state;
   snapshot.owner = job.owner;
-  snapshot.changes.assign(record.changes.begin(), record.changes.begin() + record.change_count);
-  snapshot.submit_time = record.changes[0].time;
+  snapshot.changes = job.earlier;
+  snapshot.changes.insert(snapshot.changes.end(), record.changes.begin(), record.changes.begin() + record.change_count);
+  snapshot.submit_time = snapshot.changes.front().time;
   if (record.change_count > 1) snapshot.device = record.changes[1].device;
   if (record.change_count > 1 && record.changes[1].state == JobState::kRunning) {
     snapshot.start_time = record.changes[1].time;
@@ -281,6 +347,7 @@ std::vector<JobSnapshot> Jobs::List(const Principal& who, const JobFilter& filte
   table_.NewestFirst(before, [&](const Job& job) {
     mutex_.AssertHeld();
     if (found.size() >= filter.limit) return false;
+    if (job.hidden) return true;
     if (who.scope != Scope::kAdmin && job.owner.token != who.token) return true;
     if (Passes(job, filter)) found.push_back(SnapshotLocked(job));
     return true;

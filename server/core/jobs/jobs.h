@@ -44,7 +44,7 @@ struct JobsOptions {
   nanoseconds disconnect_grace{0};
   NumberBlock first_numbers;
   JobNumbers::Claim claim_numbers;
-  std::shared_ptr<JobLog> journal;  // null: jobs are in memory alone
+  std::shared_ptr<JobLog> log;  // null: jobs are in memory alone
 };
 
 // Thread-safe. Takes no other lock under its own.
@@ -60,7 +60,14 @@ class Jobs {
   // got the same request key first. Refused while the daemon drains, and where there is no room to keep its result.
   absl::StatusOr<std::shared_ptr<Job>> Insert(std::shared_ptr<Job> job, std::shared_ptr<JobObserver> observer,
                                               std::uint64_t tag);
-  // The request of `job` was repeated: tells `observer` its whole story. ALREADY_EXISTS if this is another payload.
+  // A durable job that was inserted is hidden until it is acknowledged.
+  void Acknowledge(Job& job);
+  // It never was.
+  void Withdraw(Job& job);
+  // A job of a daemon before this one, under its own number, with its events since it last was PENDING.
+  void Restore(const std::shared_ptr<Job>& job, std::uint64_t number, const std::vector<JobEvent>& events);
+  // The request of `job` was repeated: tells `observer` its whole story. ALREADY_EXISTS if this is another payload,
+  // UNAVAILABLE while the first one is being written down.
   absl::StatusOr<JobId> Rejoin(Job& job, const JobRequest& request, std::shared_ptr<JobObserver> observer,
                                std::uint64_t tag);
 
@@ -68,8 +75,10 @@ class Jobs {
   void Started(Job& job, const std::string& device, SteadyTime at);
   // False: it has ended, or was asked before. Whoever has the job is to be told.
   bool RequestCancel(Job& job, std::string reason);
-  // Nobody has the job any more. Tells everybody.
+  // Nobody has the job any more. Tells everybody; of a durable job, once its end is written down.
   void End(Job& job, JobEnd end, std::vector<ArrayId> owned_arrays = {});
+  // The outputs of a restored job are there now.
+  void Load(Job& job, std::shared_ptr<const JobEnd> end, std::vector<ArrayId> owned_arrays);
   // Facts needed to end a job.
   struct Standing {
     bool time_limit_reached = false, cancel_requested = false, attached = false, watched = false;
@@ -123,6 +132,7 @@ class Jobs {
  private:
   // Applies the event and writes it down. False: the job's state does not have it.
   bool Record(Job& job, const JobEvent& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void EndNow(Job& job, JobEvent event);
   JobEvent Event(JobEvent::Kind kind) const { return {.kind = kind, .time = clock_.WallNow(), .at = clock_.Now()}; }
   void Expect(Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // TellLate tells its observers what they do not know
   JobSnapshot SnapshotLocked(const Job& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

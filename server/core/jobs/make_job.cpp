@@ -54,7 +54,8 @@ std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, Bo
   job->time_limit = request.time_limit;
   job->submitted_attached = request.attached;
   job->on_disconnect = request.on_disconnect;
-  job->tiny = IsTiny(bound);
+  job->durable = request.durable;
+  job->tiny = !request.durable && IsTiny(bound);
   job->keeps_request = !job->request_key.empty() && !request.forget_when_delivered;
   job->promised = job->keeps_request || !request.attached || request.on_disconnect == DisconnectPolicy::kDetach;
   job->work = request.work;

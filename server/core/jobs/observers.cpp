@@ -109,12 +109,12 @@ bool Observers::Tell(Job& job) {
   MutexLock lock(mutex_);
   while (true) {
     const auto at = std::find_if(job.subscriptions.begin(), job.subscriptions.end(), [&](const auto& one) {
-      return !one->telling && one->next < job.record().change_count;
+      return !one->telling && one->next < job.change_count();
     });
     if (at == job.subscriptions.end()) return told_owner;
     const std::shared_ptr<Subscription>& subscription = told.emplace_back(*at);
     Subscriber& subscriber = *subscription->subscriber;
-    const unsigned last = job.record().change_count;
+    const unsigned last = job.change_count();
     const std::shared_ptr<const JobEnd> end = job.record().end;
     subscription->telling = true;
     Enter(subscriber);
@@ -122,7 +122,7 @@ bool Observers::Tell(Job& job) {
 
     const bool only_end = end != nullptr && !subscriber.observer->WantsStatesBeforeEnd();
     for (unsigned i = only_end ? last - 1 : subscription->next; i < last && !subscriber.closed.load(); ++i) {
-      subscriber.observer->OnChange(job.id, subscription->tag, job.record().changes[i], i + 1 == last ? end : NoEnd());
+      subscriber.observer->OnChange(job.id, subscription->tag, job.change(i), i + 1 == last ? end : NoEnd());
     }
     if (!subscriber.closed.load()) subscriber.observer->OnFlush();
 
@@ -141,11 +141,11 @@ bool Observers::TellProgress(Job& job, double fraction) {
   MutexLock lock(mutex_);
   // Only those who know that the job runs, and not that it ended.
   for (const std::shared_ptr<Subscription>& one : job.subscriptions) {
-    if (!one->telling && one->next == job.record().change_count && job.record().end == nullptr) told.push_back(one);
+    if (!one->telling && one->next == job.change_count() && job.record().end == nullptr) told.push_back(one);
   }
   for (const std::shared_ptr<Subscription>& one : told) {
     Subscriber& subscriber = *one->subscriber;
-    if (one->telling || subscriber.closed.load() || one->next != job.record().change_count ||
+    if (one->telling || subscriber.closed.load() || one->next != job.change_count() ||
         job.record().end != nullptr)
       continue;
     one->telling = true;

@@ -63,13 +63,25 @@ bool Drain::CutOff() {
   const std::string reason = absl::StrCat("was cancelled: the daemon stops: ", parts_.jobs.drain_reason());
   nanoseconds bound{};
   for (const std::shared_ptr<Job>& job : late) {
+    if (job->durable) {
+      parts_.suspend(*job);
+      continue;
+    }
     if (IsChunked(*job)) bound = std::max<nanoseconds>(bound, std::chrono::milliseconds(job->spec().cancel_bound_ms()));
     parts_.cancel(*job, reason);
   }
   const Time until = std::chrono::steady_clock::now() + bound + kCancelMargin;
-  parts_.jobs.AwaitEnds(until,
-                        [](const Job& job) { return job.record().state == JobState::kRunning && !IsChunked(job); });
+  parts_.jobs.AwaitEnds(until, [](const Job& job) {
+    return job.durable || (job.record().state == JobState::kRunning && !IsChunked(job));
+  });
   for (const std::shared_ptr<Job>& job : parts_.jobs.Active()) {
+    if (job->durable) {
+      parts_.log(LogLevel::kInfo, absl::StrCat("job ", job->id.value(), " ", job->spec().name(),
+                                               " goes on with the next daemon of this name"));
+      parts_.jobs.TellWatchers(*job, absl::StrCat("job ", job->id.value(), " (", job->spec().name(),
+                                                  ") goes on with the next daemon of this name"));
+      continue;
+    }
     parts_.log(LogLevel::kInfo,
                absl::StrCat("job ", job->id.value(), " ", job->spec().name(), " is cut off: it did not end in time"));
     // No End: its lane may tell that yet.

@@ -21,6 +21,7 @@ class Drain {
     const ArrayStore& arrays;
     const Clock& clock;
     std::function<void(Job&, const std::string& reason)> cancel;
+    std::function<void(Job&)> suspend;  // a durable one
     const LogSink& log;
   };
   // Clients have what is theirs when no observer has anything unsent, the last use is kLinger ago (between two calls of

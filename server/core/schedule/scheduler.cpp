@@ -43,9 +43,9 @@ void Scheduler::AddSeat(unsigned device, Seat& seat, bool for_worker) {
   seat.device_->lanes += for_worker ? 0 : 1;
 }
 
-absl::Status Scheduler::Admit(QueueEntry& entry) {
+absl::Status Scheduler::Admit(QueueEntry& entry, Limit limit) {
   MutexLock lock(mutex_);
-  if (Waiting() + admitted_ >= queue_.capacity()) {
+  if (limit == Limit::kCounts && Waiting() + admitted_ >= queue_.capacity()) {
     return absl::ResourceExhaustedError(absl::StrCat(
         "the queue is full: ", Waiting(), " jobs wait, the limit queue is ", queue_.capacity(), "; try again later"));
   }

@@ -103,9 +103,10 @@ class Scheduler {
   // Once for each lane, and for each of the device's places for workers, before its thread calls Take.
   void AddSeat(unsigned device, Seat& seat, bool for_worker = false);
 
-  // RESOURCE_EXHAUSTED if the queue is full; FAILED_PRECONDITION if every device that it may run on is lost (others are
-  // taken out of its set).
-  absl::Status Admit(QueueEntry& entry);
+  // RESOURCE_EXHAUSTED if the queue is full, where its limit counts; FAILED_PRECONDITION if every device that it may
+  // run on is lost (others are taken out of its set).
+  enum class Limit { kCounts, kPassed };
+  absl::Status Admit(QueueEntry& entry, Limit limit = Limit::kCounts);
   void Withdraw(QueueEntry& entry);
   // With `may_run_here` and a warm kernel, nothing before it in the queue, a seat idle and a borrowed one to spare: the
   // entry has begun, and the caller runs it on the seat's lane. Else no entry is returned.

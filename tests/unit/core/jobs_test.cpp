@@ -78,7 +78,7 @@ class JobsTest : public ::testing::Test {
               .disconnect_grace = std::chrono::seconds(10),
               .first_numbers = {},
               .claim_numbers = nullptr,
-              .journal = story_},
+              .log = story_},
              sessions_,
              arrays_,
              clock_,
