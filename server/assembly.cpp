@@ -16,6 +16,7 @@
 #include "server/devices.h"
 #include "server/net/addresses.h"
 #include "server/net/tls.h"
+#include "server/service/programs.h"
 #include "server/spare_memory.h"
 #include "server/version.h"
 #include "server/wire/values.h"
@@ -27,6 +28,8 @@ using std::chrono::seconds;
 
 // A function that calls another one, and waits for it, needs a second.
 constexpr int kLeastWorkers = 2;
+// Of ended jobs without files, in the journal.
+constexpr nanoseconds kHistoryAge = std::chrono::hours(24 * 365);
 
 absl::Status Assembly::Start() {
   allocation_ = ReadAllocation(surroundings_);
@@ -71,6 +74,7 @@ absl::Status Assembly::Start() {
   authenticator_ =
       std::make_shared<const Authenticator>(std::vector<Token>{{kOwnerToken, secret_, core::Scope::kAdmin}});
   if (absl::Status status = OpenJobIds(); !status.ok()) return status;
+  OpenJournal();
   if (absl::Status status = OpenDevices(); !status.ok()) return status;
   return Listen();
 }
@@ -89,6 +93,29 @@ absl::Status Assembly::OpenJobIds() {
   if (!ids.ok()) return ids.status();
   job_ids_ = *std::move(ids);
   return absl::OkStatus();
+}
+
+void Assembly::OpenJournal() {
+  if (config_.journal == kNoJournal) return;
+  DurableJobs::Options options;
+  options.journal.folder = config_.journal + "/" + config_.name;
+  options.journal.life = {generation_, config_.name, NodeName(), allocation_.job_id};
+  // This daemon has the name, so whoever had it is gone, or on its way.
+  options.journal.is_gone = [](const journal::Owner&) { return true; };
+  options.spool = SavedArraysFolder(config_) + ".jobs";
+  options.limits.bytes = config_.saved_bytes == kHalfOfTheRoom ? 0 : config_.saved_bytes;
+  options.retention = config_.result_retention;
+  options.age = config_.saved_age;
+  options.history_age = kHistoryAge;
+  options.log = [log = log_](core::LogLevel level, const std::string& line) { log->log(LevelOf(level), "{}", line); };
+  durable_ = DurableJobs::Open(std::move(options));
+}
+
+void Assembly::RestoreJobs() {
+  if (durable_ == nullptr) return;
+  durable_->Restore(*engine_, context_->facts(), [this](const core::Principal& who, const v1::JobSpec& spec) {
+    return JobAsRequest(*context_, who, spec, wire::SignatureInputs::kRefused);
+  });
 }
 
 absl::Status Assembly::OpenDevices() {
@@ -116,6 +143,7 @@ absl::Status Assembly::OpenDevices() {
   if (!numbers.ok()) return numbers.status();
   options.first_numbers = *numbers;
   options.claim_numbers = [this](std::uint64_t size) { return job_ids_->Claim(size); };
+  options.job_log = durable_;
   options.queued_jobs = config_.queue;
   if (config_.user_code == UserCode::kAll) {
     const int workers = config_.workers != 0 ? config_.workers : std::max(host.threads, kLeastWorkers);
@@ -187,6 +215,7 @@ ServiceContext::Parts Assembly::Parts() const {
                     .segments = &segments_,
                     .umask = surroundings_.umask,
                     .memory_bytes = program_bytes_};
+  parts.durable = durable_.get();
   parts.caches = {.expressions = CubinFolder(config_), .packages = parts.programs.jit_caches.folder()};
   parts.room_to_save = [this] { return saver_->room(); };
   parts.whose_job = [this](const std::string& id) { return job_ids_->WhoseJob(id); };
@@ -232,6 +261,7 @@ void Assembly::OpenPythons() {
 
 absl::Status Assembly::Listen() {
   context_ = std::make_unique<ServiceContext>(Parts());
+  RestoreJobs();
   if (const std::string& caches = context_->programs().jit_caches.folder(); !caches.empty()) {
     cutting_caches_ = std::jthread([caches](const std::stop_token& stop) { JitCaches::CutDown(caches, stop); });
   }

@@ -13,6 +13,7 @@
 #include "server/core/engine.h"
 #include "server/core/run/telemetry.h"
 #include "server/description.h"
+#include "server/durable/durable_jobs.h"
 #include "server/endpoint.h"
 #include "server/environments/named_environments.h"
 #include "server/log.h"
@@ -49,6 +50,7 @@ class Assembly {
   const std::shared_ptr<spdlog::logger>& log() const { return log_; }
   Control& control() { return *control_; }
   JobIds& job_ids() { return *job_ids_; }
+  DurableJobs* durable() { return durable_.get(); }
   core::ArrayStore& arrays() { return *arrays_; }
   core::Engine& engine() { return *engine_; }
   GrpcServer& server() { return *server_; }
@@ -64,6 +66,8 @@ class Assembly {
 
  private:
   absl::Status OpenJobIds();
+  void OpenJournal();
+  void RestoreJobs();
   absl::Status OpenDevices();
   absl::Status OpenEnvironments();
   void OpenPythons();
@@ -98,6 +102,7 @@ class Assembly {
   std::shared_ptr<const Authenticator> authenticator_;
   std::unique_ptr<Control> control_;
   std::unique_ptr<JobIds> job_ids_;
+  std::shared_ptr<DurableJobs> durable_;  // null: there is no journal
   std::unique_ptr<core::ArrayStore> arrays_;
   std::unique_ptr<core::Engine> engine_;
   std::unique_ptr<core::TelemetrySampler> telemetry_;

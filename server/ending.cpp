@@ -162,6 +162,11 @@ void Ending::TellWhatWasSaved() {
     daemon_.engine().Announce("could not be saved, and go with the daemon: " + Listed(dropped), std::nullopt);
 }
 
+std::string Ending::WhatStays() {
+  const std::string arrays = WhatIsSaved(saved_), jobs = WhatGoesOn(daemon_.engine());
+  return jobs + (jobs.empty() || arrays.empty() ? "" : "; ") + arrays;
+}
+
 void Ending::SayGoodbye() {
   const nanoseconds time = Moments().goodbye;
   std::thread goodbye([this, time] {
@@ -173,7 +178,7 @@ void Ending::SayGoodbye() {
   }
   goodbye.join();
   last_words_ = {.held = WhatIsDropped(daemon_.engine(), saved_, active_at_drain_),
-                 .saved = WhatIsSaved(saved_),
+                 .saved = WhatStays(),
                  .reason = reason_};
   if (!last_words_->held.empty()) daemon_.log()->info("dropped with this daemon: {}", last_words_->held);
   Leave();
@@ -226,6 +231,7 @@ void Ending::Leave() {
     }
     daemon_.log()->info("stopped");
     daemon_.log()->flush();
+    if (DurableJobs* const durable = daemon_.durable(); durable != nullptr) durable->Close(reason_);
     daemon_.job_ids().End(daemon_.engine().last_number(), last_words_).IgnoreError();
     done->set_value();
   }).detach();

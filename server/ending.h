@@ -40,6 +40,7 @@ class Ending {
   // Until the allocation's end, less the margin; negative too. Nothing: no end is known.
   std::optional<core::nanoseconds> Left() const;
   void TellWhatWasSaved();
+  std::string WhatStays();
   void SayGoodbye();
   Control::Wish ListenUntil(core::SteadyTime last);
   [[noreturn]] void Leave();

@@ -169,6 +169,8 @@ struct JobOptions {
   // Leave the daemon's copies of large outputs there for Fetch, until Release or the end of the session.
   bool leave_result = false;
   bool detach_on_disconnect = false;
+  // Of a detached job that runs when its daemon dies: it fails, where the next daemon would run it again.
+  bool no_rerun = false;
   // Your memory for outputs, by output name. It must have exactly the output's size and live until the call returns. A
   // wrong size, an unknown output, or an output that is also in `keep` is an INVALID_ARGUMENT. After a failed call its
   // content is undefined.

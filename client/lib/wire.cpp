@@ -182,6 +182,7 @@ v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, Reques
   spec.set_device(options.device);
   spec.set_precision(options.precision);
   spec.set_deterministic(options.deterministic);
+  spec.set_no_rerun(options.no_rerun);
   spec.set_priority(options.priority);
   spec.set_label(options.label);
   if (options.function) *spec.mutable_function() = *options.function;

@@ -11,6 +11,8 @@ find_package(spdlog REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(SQLite3 REQUIRED)  # asked for by the next, which does not look for it
+find_package(SQLiteCpp REQUIRED)
 pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET openblas)
 find_file(HOTPLATE_VQSORT_HEADER hwy/contrib/sort/vqsort-inl.h REQUIRED)  # Highway; only its headers are used
 mark_as_advanced(HOTPLATE_VQSORT_HEADER)

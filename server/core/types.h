@@ -128,6 +128,7 @@ struct JobRequest {
   // Belongs to the client's stream or call: cancelled (after the grace) if that goes away.
   bool attached = false;
   bool durable = false;  // Engine::Accept sets it
+  bool may_rerun = true;
   DisconnectPolicy on_disconnect = DisconnectPolicy::kDefault;
   // If the job is tiny: by the thread that submits it. No part of what is asked for.
   bool may_run_here = true;
@@ -224,6 +225,7 @@ struct JobSnapshot {
   int priority = 0;
   int queue_position = 0;  // jobs before it, while pending
   bool detached = false;
+  bool durable = false;  // it outlives the daemon
   bool cancel_requested = false;
   std::vector<StateChange> changes;
   std::shared_ptr<const JobEnd> end;  // null while it goes on

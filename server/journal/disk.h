@@ -50,6 +50,8 @@ class Disk {
   static Disk& Real();
 };
 
+inline Disk::Bytes BytesOf(const std::string& text) { return std::as_bytes(std::span(text)); }
+
 // Makes a folder with those above it, so that their names outlive a power cut; OK if it is there.
 absl::Status MakeLastingFolder(Disk& disk, const std::string& path);
 

@@ -40,8 +40,6 @@ std::string FenceText(std::uint64_t epoch) {
   return std::string(20 - digits.size(), '0') + digits + "\n";
 }
 
-Disk::Bytes BytesOf(const std::string& text) { return std::as_bytes(std::span(text)); }
-
 std::string BootId() {
   const absl::StatusOr<std::string> text = Disk::Real().Read("/proc/sys/kernel/random/boot_id", 64);
   return text.ok() ? text->substr(0, text->find('\n')) : "";

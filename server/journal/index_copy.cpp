@@ -13,7 +13,7 @@
 namespace hotplate::journal {
 namespace {
 
-constexpr int kTries = 20;
+constexpr int kCopyTries = 20;
 
 // What changes with each write.
 auto StateOf(const std::string& path) {
@@ -48,7 +48,7 @@ class TemporaryFolder {
 
 absl::Status CopyIndex(const std::string& from, const std::string& to, Disk& disk) {
   const std::string from_log = from + "-wal", to_log = to + "-wal", unfinished = to + ".new";
-  for (int attempt = 0; attempt < kTries; ++attempt) {
+  for (int attempt = 0; attempt < kCopyTries; ++attempt) {
     for (const std::string& old : {to_log, unfinished}) {
       if (absl::Status removed = disk.Remove(old); !removed.ok()) return removed;
     }

@@ -10,7 +10,7 @@ namespace hotplate::journal {
 namespace {
 
 // Rows are dropped in pieces, between which the daemon's own records are written.
-constexpr int kPiece = 1000;
+constexpr int kRowsAtOnce = 1000;
 
 struct Candidate {
   std::uint64_t number = 0;
@@ -105,13 +105,13 @@ absl::Status Release(Journal& journal, Spool* spool, const Candidate& job, const
 
 absl::Status Forget(Journal& journal, const PruneBounds& bounds, PruneReport& report) {
   const std::int64_t oldest = ToNs(bounds.now - std::chrono::duration_cast<WallTime::duration>(bounds.history_age));
-  int dropped = kPiece;
-  while (dropped == kPiece) {
+  int dropped = kRowsAtOnce;
+  while (dropped == kRowsAtOnce) {
     absl::Status done = journal.With([&](Index& index) {
       return Guarded(index.database(), [&]() -> absl::Status {
         SQLite::Database& database = index.database();
         const std::string which = absl::StrCat("(SELECT number FROM jobs WHERE end_ns<", oldest,
-                                               " AND release_ns IS NOT NULL ORDER BY end_ns LIMIT ", kPiece, ")");
+                                               " AND release_ns IS NOT NULL ORDER BY end_ns LIMIT ", kRowsAtOnce, ")");
         database.exec("BEGIN IMMEDIATE");
         try {
           database.exec("DELETE FROM ends WHERE number IN " + which);

@@ -20,8 +20,6 @@ namespace {
 constexpr char kInputs[] = "inputs.json";
 constexpr char kResults[] = "results.json";
 
-Disk::Bytes BytesOf(const std::string& text) { return std::as_bytes(std::span(text)); }
-
 std::string MarkText(const std::string& id) {
   return absl::StrCat(
       "journal ", id,

@@ -36,10 +36,12 @@ std::string Joined(const std::string& first, const std::string& second) {
   return first + (first.empty() || second.empty() ? "" : ", ") + second;
 }
 
-std::vector<std::string> Jobs(core::Engine& engine, core::JobFilter filter) {
+std::vector<std::string> Jobs(core::Engine& engine, core::JobFilter filter, bool durable = false) {
   filter.limit = std::numeric_limits<std::size_t>::max();
   std::vector<std::string> names;
-  for (const core::JobSnapshot& job : engine.List(Everybody(), filter)) names.push_back("job " + job.id.value());
+  for (const core::JobSnapshot& job : engine.List(Everybody(), filter)) {
+    if (job.durable == durable) names.push_back("job " + job.id.value());
+  }
   return names;
 }
 
@@ -84,6 +86,13 @@ std::string WhatIsDropped(core::Engine& engine, const SavedArrays& saved, const 
   const auto safe = [&saved](const core::ArraySnapshot& array) { return saved.Has(array.id); };
   const auto why = [&saved](const core::ArraySnapshot& array) { return saved.WhyNot(array.id); };
   return Joined(of_cancelled, Held(engine, safe, why));
+}
+
+std::string WhatGoesOn(core::Engine& engine) {
+  const std::vector<std::string> jobs = Jobs(engine, {.active_only = true}, /*durable=*/true);
+  if (jobs.empty()) return "";
+  return Counted(jobs.size(), "job") + (jobs.size() == 1 ? " that goes" : " that go") +
+         " on with the next daemon of this name (" + Listed(jobs) + ")";
 }
 
 std::string WhatIsSaved(const SavedArrays& saved) {

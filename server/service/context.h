@@ -21,6 +21,7 @@
 #include "server/caches.h"
 #include "server/core/engine.h"
 #include "server/core/run/telemetry.h"
+#include "server/durable/durable_jobs.h"
 #include "server/environments/jit_caches.h"
 #include "server/environments/named_environments.h"
 #include "server/service/auth.h"
@@ -71,6 +72,7 @@ class ServiceContext {
     v1::GetServerInfoResponse info;  // everything that does not change while the daemon runs
     ProgramSettings programs;
     CacheFolders caches;
+    DurableJobs* durable = nullptr;  // null: jobs are in memory alone
     // When the allocation ends, as known now. May be empty.
     std::function<std::optional<core::WallTime>()> allocation_end;
     // The bytes that arrays may take where they are saved at the end, if known. May be empty.
@@ -88,6 +90,7 @@ class ServiceContext {
   const wire::ReceiptFacts& facts() const { return parts_.facts; }
   const ProgramSettings& programs() const { return parts_.programs; }
   const CacheFolders& caches() const { return parts_.caches; }
+  DurableJobs* durable() const { return parts_.durable; }
   const v1::GetServerInfoResponse& info() const { return parts_.info; }
   std::optional<core::WallTime> allocation_end() const {
     return parts_.allocation_end ? parts_.allocation_end() : std::nullopt;

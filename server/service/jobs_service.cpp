@@ -91,17 +91,16 @@ absl::Status JobsService::CheckJob(const core::Principal& who, const v1::JobSpec
   return absl::OkStatus();
 }
 
-absl::Status JobsService::SubmitJob(const core::Principal& who, const v1::JobSpec& spec,
-                                    v1::SubmitJobResponse& response) const {
-  if (absl::Status status = context_.CheckSize(spec); !status.ok()) return status;
-  if (absl::Status status = context_.AcceptsJobs(); !status.ok()) return status;
+void JobsService::SubmitJob(const core::Principal& who, const v1::JobSpec& spec, DurableJobs::Done done) const {
+  if (absl::Status status = context_.CheckSize(spec); !status.ok()) return done(status);
+  if (absl::Status status = context_.AcceptsJobs(); !status.ok()) return done(status);
   absl::StatusOr<core::JobRequest> request = JobAsRequest(context_, who, spec, wire::SignatureInputs::kRefused);
-  if (!request.ok()) return request.status();
-  const absl::StatusOr<core::JobId> id = context_.engine().Submit(who, *std::move(request), nullptr, 0);
-  if (!id.ok()) return id.status();
-  response.set_job_id(id->value());
-  response.set_generation(context_.generation());
-  return absl::OkStatus();
+  if (!request.ok()) return done(request.status());
+  // A function is only known to the daemon that was given it.
+  if (context_.durable() != nullptr && request->work == nullptr) {
+    return context_.durable()->Accept(who, *std::move(request), spec, std::move(done));
+  }
+  done(context_.engine().Submit(who, *std::move(request), nullptr, 0));
 }
 
 grpc::ServerUnaryReactor* JobsService::Check(grpc::CallbackServerContext* call, const v1::CheckJobRequest* request,
@@ -117,8 +116,26 @@ grpc::ServerUnaryReactor* JobsService::Execute(grpc::CallbackServerContext* call
 
 grpc::ServerUnaryReactor* JobsService::Submit(grpc::CallbackServerContext* call, const v1::SubmitJobRequest* request,
                                               v1::SubmitJobResponse* response) {
-  return AnswerAfterFiles(context_, call, core::Scope::kSubmit, request->job(),
-                          [=, this](const core::Principal& who) { return SubmitJob(who, request->job(), *response); });
+  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
+  const absl::StatusOr<core::Principal> who = context_.Admit(*call, core::Scope::kSubmit);
+  absl::Status status = who.status();
+  if (status.ok()) {
+    const v1::JobSpec& spec = request->job();
+    const auto submit = [this, reactor, response, &spec, who = *who] {
+      SubmitJob(who, spec, [this, reactor, response](const absl::StatusOr<core::JobId>& id) {
+        if (id.ok()) response->set_job_id(id->value());
+        response->set_generation(context_.generation());
+        reactor->Finish(wire::ToGrpc(id.status()));
+      });
+    };
+    if (wire::NeedsFiles(spec) || (context_.durable() != nullptr && DurableJobs::MustWait(spec))) {
+      status = context_.PostForFiles(spec.ByteSizeLong(), submit);
+    } else {
+      submit();
+    }
+  }
+  if (!status.ok()) reactor->Finish(wire::ToGrpc(status));
+  return reactor;
 }
 
 grpc::ServerWriteReactor<v1::WatchJobResponse>* JobsService::Watch(grpc::CallbackServerContext* call,
@@ -166,27 +183,46 @@ grpc::ServerUnaryReactor* JobsService::Cancel(grpc::CallbackServerContext* call,
   });
 }
 
+absl::Status JobsService::ShowResult(const core::Principal& who, const std::string& id,
+                                     v1::FetchResultResponse& response) const {
+  const absl::StatusOr<core::JobSnapshot> job = context_.engine().Fetch(who, IdOf(id));
+  if (!job.ok()) return context_.AboutJob(job.status(), id);
+  if (!job->end) {
+    return absl::FailedPreconditionError(ToAbsl("job " + job->id.value() + " is " +
+                                                std::string(core::Name(job->state)) +
+                                                " and has no result yet; wait for its end first"));
+  }
+  if (job->end->outputs_dropped) {
+    return absl::FailedPreconditionError(ToAbsl("job " + job->id.value() +
+                                                " was attached: its outputs went to its stream and were not kept; "
+                                                "those of a detached job (submit) are; the job still has its receipt"));
+  }
+  wire::ToProto(*job->end, job->id, job->kernel, context_.facts(), response);
+  response.set_generation(context_.generation());
+  return absl::OkStatus();
+}
+
 grpc::ServerUnaryReactor* JobsService::FetchResult(grpc::CallbackServerContext* call,
                                                    const v1::FetchResultRequest* request,
                                                    v1::FetchResultResponse* response) {
-  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) -> absl::Status {
-    const absl::StatusOr<core::JobSnapshot> job = context_.engine().Fetch(who, IdOf(request->job_id()));
-    if (!job.ok()) return context_.AboutJob(job.status(), request->job_id());
-    if (!job->end) {
-      return absl::FailedPreconditionError(ToAbsl("job " + job->id.value() + " is " +
-                                                  std::string(core::Name(job->state)) +
-                                                  " and has no result yet; wait for its end first"));
-    }
-    if (job->end->outputs_dropped) {
-      return absl::FailedPreconditionError(
-          ToAbsl("job " + job->id.value() +
-                 " was attached: its outputs went to its stream and were not kept; "
-                 "those of a detached job (submit) are; the job still has its receipt"));
-    }
-    wire::ToProto(*job->end, job->id, job->kernel, context_.facts(), *response);
-    response->set_generation(context_.generation());
-    return absl::OkStatus();
-  });
+  DurableJobs* const durable = context_.durable();
+  if (durable == nullptr || !durable->IsStored(IdOf(request->job_id()))) {
+    return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) {
+      return ShowResult(who, request->job_id(), *response);
+    });
+  }
+  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
+  const absl::StatusOr<core::Principal> who = context_.Admit(*call, core::Scope::kObserve);
+  absl::Status status = who.status();
+  if (status.ok()) {
+    status = context_.PostForFiles(request->ByteSizeLong(), [=, this, who = *who] {
+      absl::Status loaded = durable->Load(who, IdOf(request->job_id()));
+      if (loaded.ok()) loaded = ShowResult(who, request->job_id(), *response);
+      reactor->Finish(wire::ToGrpc(loaded));
+    });
+  }
+  if (!status.ok()) reactor->Finish(wire::ToGrpc(status));
+  return reactor;
 }
 
 }  // namespace hotplate::server

@@ -29,7 +29,9 @@ class JobsService final : public ParsedService<v1::Jobs> {
 
  private:
   absl::Status CheckJob(const core::Principal& who, const v1::JobSpec& spec, v1::CheckJobResponse& response) const;
-  absl::Status SubmitJob(const core::Principal& who, const v1::JobSpec& spec, v1::SubmitJobResponse& response) const;
+  // Calls `done` once, now or when the job is written down.
+  void SubmitJob(const core::Principal& who, const v1::JobSpec& spec, DurableJobs::Done done) const;
+  absl::Status ShowResult(const core::Principal& who, const std::string& id, v1::FetchResultResponse& response) const;
 };
 
 }  // namespace hotplate::server

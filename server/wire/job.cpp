@@ -206,6 +206,7 @@ void ReadScalars(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
   }
   request.expression = spec.expression();
   request.deterministic = spec.deterministic();
+  request.may_rerun = !spec.no_rerun();
   request.priority = spec.priority();
   if (!v1::DisconnectPolicy_IsValid(spec.disconnect_policy())) {
     complaints.Add("disconnect_policy",
@@ -227,20 +228,29 @@ void ReadScalars(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
   request.label = label;
 }
 
-// The same for the same content in any order of its maps. Compared only within one process.
+// `size`: of spec.ByteSizeLong(), which has just been called.
+void WriteCanonical(const v1::JobSpec& spec, char* bytes, std::size_t size) {
+  google::protobuf::io::ArrayOutputStream stream(bytes, static_cast<int>(size));
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  spec.SerializeWithCachedSizes(&coded);
+}
+
+// Compared only within one process.
 std::uint64_t HashOf(const v1::JobSpec& spec) {
   const std::size_t size = spec.ByteSizeLong();
   const auto bytes = std::make_unique_for_overwrite<char[]>(size);
-  {
-    google::protobuf::io::ArrayOutputStream stream(bytes.get(), static_cast<int>(size));
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    spec.SerializeWithCachedSizes(&coded);
-  }
+  WriteCanonical(spec, bytes.get(), size);
   return absl::Hash<absl::string_view>()(absl::string_view(bytes.get(), size));
 }
 
 }  // namespace
+
+std::string CanonicalBytes(const v1::JobSpec& spec) {
+  std::string bytes(spec.ByteSizeLong(), '\0');
+  WriteCanonical(spec, bytes.data(), bytes.size());
+  return bytes;
+}
 
 bool NeedsFiles(const v1::JobSpec& spec) {
   return std::any_of(spec.inputs().begin(), spec.inputs().end(),

@@ -32,6 +32,9 @@ enum class SignatureInputs { kRefused, kAllowed };  // allowed for Check only
 absl::StatusOr<core::JobRequest> FromProto(const v1::JobSpec& spec, const JobBounds& bounds,
                                            SignatureInputs signature_inputs, core::ArrayStore& arrays);
 
+// The same bytes for the same content, in any order of its maps.
+std::string CanonicalBytes(const v1::JobSpec& spec);
+
 // Whether FromProto will touch the file system, and may therefore wait.
 bool NeedsFiles(const v1::JobSpec& spec);
 

@@ -41,6 +41,7 @@ void FillEnd(const core::JobEnd& end, const core::JobId& id, const std::string& 
   if (!end.error.ok()) *out.mutable_error() = ToJobError(end.error);
   if (end.state == core::JobState::kCompleted) FillOutputs(end, *out.mutable_result());
   if (end.receipt) ToProto(*end.receipt, id, kernel, facts, *out.mutable_result()->mutable_receipt());
+  if (!end.written_receipt.empty()) out.mutable_result()->mutable_receipt()->ParseFromString(end.written_receipt);
 }
 
 static_assert(static_cast<int>(core::EnergyState::kOfWholeGpu) == v1::ENERGY_OF_WHOLE_GPU);
@@ -151,6 +152,7 @@ void ToProto(const core::JobSnapshot& job, const ReceiptFacts& facts, v1::Job& o
   if (!job.end) return;
   if (!job.end->error.ok()) *out.mutable_error() = ToJobError(job.end->error);
   if (job.end->receipt) ToProto(*job.end->receipt, job.id, job.kernel, facts, *out.mutable_receipt());
+  if (!job.end->written_receipt.empty()) out.mutable_receipt()->ParseFromString(job.end->written_receipt);
 }
 
 void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out) {

@@ -83,6 +83,14 @@ grpc::Status ToGrpc(const absl::Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), full.message(), full.SerializeAsString());
 }
 
+absl::Status FromProto(const v1::JobError& error) {
+  const auto code = static_cast<absl::StatusCode>(error.code());
+  if (error.violations().empty()) return absl::Status(code, ToAbsl(error.message()));
+  std::vector<FieldViolation> violations;
+  for (const v1::FieldViolation& one : error.violations()) violations.push_back({one.field(), one.description()});
+  return Refused(code, violations);
+}
+
 v1::JobError ToJobError(const absl::Status& status) {
   v1::JobError error;
   error.set_code(static_cast<int>(status.code()));

@@ -15,6 +15,8 @@ grpc::Status ToGrpc(const absl::Status& status);
 
 // The same for one job of a stream.
 v1::JobError ToJobError(const absl::Status& status);
+// As it was written down.
+absl::Status FromProto(const v1::JobError& error);
 
 // How long to wait before trying again, where trying again can help.
 std::optional<double> RetrySeconds(const absl::Status& status);

@@ -161,6 +161,7 @@ class Planner {
     options.label = arguments_.Text("label").value_or("");
     options.request_id = arguments_.Text("request-id").value_or("");
     options.detach_on_disconnect = arguments_.Flag("detach-on-disconnect");
+    options.no_rerun = arguments_.Flag("no-rerun");
     plan_.dry_run = arguments_.Flag("dry-run");
     return absl::OkStatus();
   }
@@ -226,7 +227,13 @@ std::vector<OptionSpec> JobOptionsOfRun() {
   return options;
 }
 
-std::vector<OptionSpec> JobOptionsOfSubmit() { return SharedJobOptions(); }
+std::vector<OptionSpec> JobOptionsOfSubmit() {
+  std::vector<OptionSpec> options = SharedJobOptions();
+  options.push_back({.names = "--no-rerun",
+                     .value = "",
+                     .help = "let the job fail if its daemon dies while it runs; the next daemon would run it again"});
+  return options;
+}
 
 std::vector<OptionSpec> JobOptionsOfEval() {
   std::vector<OptionSpec> options = JobOptionsOfRun();

@@ -57,6 +57,7 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   DisconnectPolicy on_disconnect = DisconnectPolicy::kDefault;
   bool submitted_attached = false;
   bool durable = false;              // written down before it is acknowledged (jobs/job_log.h)
+  bool may_rerun = true;             // by the next daemon, where this one dies while it runs
   std::vector<StateChange> earlier;  // its changes under daemons before this one
   bool tiny = false;  // IsTiny (run/tiny.h)
   // Somebody may come back for it, so there has to be room to keep it, and its inline results of at most so many bytes.

@@ -19,6 +19,8 @@ class JobLog {
   // The event has been applied to the job. Called under the jobs' lock, so that events come in one order: it must not
   // wait, or call anything that asks for a job.
   virtual void Append(const Job& job, const JobEvent& event) = 0;
+  // A durable job that must not run twice is about to run. Returns when that is written down, or cannot be.
+  virtual void WriteStart(const Job& job, const JobEvent& start, std::uint64_t sequence) = 0;
   // The run of a durable job is over. Calls `told` once, on any thread and with no lock held, when the end is written
   // down, or cannot be; never after Suspend, if the job is to run again. `sequence`: of the end among the job's changes.
   virtual void WriteEnd(std::shared_ptr<const Job> job, const JobEvent& end, std::uint64_t sequence,

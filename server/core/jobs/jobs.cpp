@@ -160,6 +160,9 @@ absl::StatusOr<JobId> Jobs::Rejoin(Job& job, const JobRequest& request, std::sha
 
 void Jobs::Started(Job& job, const std::string& device, SteadyTime at) {
   JobEvent started{.kind = Kind::kStarted, .time = clock_.WallNow(), .at = at, .device = device};
+  if (job.durable && !job.may_rerun && options_.log != nullptr) {
+    options_.log->WriteStart(job, started, SequenceOfNext(job));
+  }
   MutexLock lock(mutex_);
   Record(job, started);
   Expect(job);
@@ -177,13 +180,13 @@ void Jobs::End(Job& job, JobEnd end, std::vector<ArrayId> owned_arrays) {
   event.end = std::make_shared<const JobEnd>(std::move(end));
   event.owned_arrays = std::move(owned_arrays);
   if (!job.durable || options_.log == nullptr) return EndNow(job, std::move(event));
-  std::uint64_t sequence = 0;
-  {
-    MutexLock lock(mutex_);
-    sequence = job.change_count() + 1;
-  }
-  options_.log->WriteEnd(job.shared_from_this(), event, sequence,
+  options_.log->WriteEnd(job.shared_from_this(), event, SequenceOfNext(job),
                          [this, kept = job.shared_from_this(), event] { EndNow(*kept, event); });
+}
+
+std::uint64_t Jobs::SequenceOfNext(const Job& job) const {
+  MutexLock lock(mutex_);
+  return job.change_count() + 1;
 }
 
 void Jobs::EndNow(Job& job, JobEvent event) {
@@ -331,6 +334,7 @@ JobSnapshot Jobs::SnapshotLocked(const Job& job) const {
   snapshot.progress = record.state == JobState::kCompleted ? 1 : const_cast<TaskControl&>(job.control).progress();
   snapshot.priority = job.priority;
   snapshot.detached = !record.attached;
+  snapshot.durable = job.durable;
   snapshot.cancel_requested = record.cancel_requested;
   snapshot.end = record.end;
   return snapshot;

@@ -28,7 +28,8 @@ namespace hotplate::core {
 struct JobFilter {
   std::optional<SessionId> session = std::nullopt;
   bool active_only = false;
-  bool unfetched_only = false;  // detached ones that ended and left outputs that nobody has fetched
+  // Detached ones that ended and left outputs that nobody has fetched, and that would go with the daemon.
+  bool unfetched_only = false;
   std::size_t limit = 100;
   std::string before_id = {};           // for the next page: only jobs older than this one
   std::vector<JobState> states = {};    // none: any
@@ -133,6 +134,7 @@ class Jobs {
   // Applies the event and writes it down. False: the job's state does not have it.
   bool Record(Job& job, const JobEvent& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndNow(Job& job, JobEvent event);
+  std::uint64_t SequenceOfNext(const Job& job) const;  // among its changes
   JobEvent Event(JobEvent::Kind kind) const { return {.kind = kind, .time = clock_.WallNow(), .at = clock_.Now()}; }
   void Expect(Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // TellLate tells its observers what they do not know
   JobSnapshot SnapshotLocked(const Job& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -55,6 +55,7 @@ std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, Bo
   job->submitted_attached = request.attached;
   job->on_disconnect = request.on_disconnect;
   job->durable = request.durable;
+  job->may_rerun = request.may_rerun;
   job->tiny = !request.durable && IsTiny(bound);
   job->keeps_request = !job->request_key.empty() && !request.forget_when_delivered;
   job->promised = job->keeps_request || !request.attached || request.on_disconnect == DisconnectPolicy::kDetach;

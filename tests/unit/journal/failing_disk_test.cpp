@@ -129,8 +129,9 @@ TEST_F(FailingDiskTest, WhatIsAcknowledgedAfterAFailedSyncOutlivesAPowerCut) {
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
   ASSERT_EQ(WEXITSTATUS(status), LossyDisk::kCutExit);
+  const Recovered recovered = Open(Lossy("g2"))->Recover({}).value();
   std::set<std::uint64_t> jobs;
-  for (const KeptJob& job : Open(Lossy("g2"))->Recover({}).value().unfinished) jobs.insert(job.accepted.number);
+  for (const KeptJob& job : recovered.unfinished) jobs.insert(job.accepted.number);
   EXPECT_TRUE(jobs.contains(1));
   EXPECT_TRUE(jobs.contains(3));
 }

@@ -17,7 +17,7 @@ using ::testing::SizeIs;
 
 TEST_F(JournalTest, AJobThatWaitsIsReadBackWhole) {
   JobAccepted job = Accepted(7);
-  SpooledFile file{.name = "a", .file = "jobs/7/input-a.npy", .sha256 = Sha256Of("a"), .bytes = 140};
+  SpooledFile file{.name = "a", .file = "jobs/7/input-a.npy", .sha256 = Sha256Of("a"), .bytes = 140, .signature = {}};
   file.signature = Signature{.dtype = DType::kFloat64, .shape = {3, 0, 5}};
   job.inputs = {file};
   {

@@ -1,0 +1,136 @@
+#include "server/durable/job_messages.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/base/status.h"
+#include "server/wire/status.h"
+#include "server/wire/values.h"
+
+namespace hotplate::server {
+namespace {
+
+core::StateChange ChangeFrom(const journal::Change& change) {
+  return {change.sequence, static_cast<core::JobState>(change.state), change.time, change.device};
+}
+
+// What the daemon of that job had in memory, as long as there is memory for it.
+std::shared_ptr<const HostBuffer> DataFrom(const v1::JobResult& inline_outputs, const std::string& name,
+                                           core::ArrayStore& arrays) {
+  const auto& outputs = inline_outputs.outputs();
+  const auto at = std::find_if(outputs.begin(), outputs.end(), [&](const auto& one) { return one.name() == name; });
+  if (at == outputs.end()) return nullptr;
+  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays.AllocateBuffer(at->inline_().size());
+  if (!buffer.ok()) return nullptr;
+  if (!at->inline_().empty()) std::memcpy((*buffer)->data(), at->inline_().data(), at->inline_().size());
+  return *std::move(buffer);
+}
+
+bool HasFile(const journal::KeptJob& kept, const std::string& name) {
+  return std::any_of(kept.results.begin(), kept.results.end(), [&](const auto& file) { return file.name == name; });
+}
+
+}  // namespace
+
+std::uint64_t RequestHash(const journal::Sha256& payload) {
+  std::uint64_t hash = 0;
+  std::memcpy(&hash, payload.bytes.data(), sizeof(hash));
+  return hash;
+}
+
+journal::JobAccepted AcceptedRecord(const core::Job& job, const std::string& kernel, std::string request) {
+  journal::JobAccepted record;
+  record.number = job.sequence;
+  record.time = job.change(0).time;
+  record.owner = job.owner.token;
+  record.session = job.owner.session.value();
+  record.request_key = job.request_key;
+  record.payload_hash = journal::Sha256Of(request);
+  record.kernel = kernel;
+  record.label = job.label;
+  record.priority = job.priority;
+  record.time_limit = job.time_limit;
+  record.may_rerun = job.may_rerun;
+  record.request = std::move(request);
+  return record;
+}
+
+EndMessage EndAsMessage(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts) {
+  v1::JobEnd message;
+  wire::ToProto(end, job.id, job.spec().name(), facts, message);
+  v1::JobResult inline_outputs;
+  for (v1::JobResult::Output& output : *message.mutable_result()->mutable_outputs()) {
+    if (output.has_inline_()) {
+      v1::JobResult::Output& one = *inline_outputs.add_outputs();
+      one.set_name(output.name());
+      one.set_allocated_inline_(output.release_inline_());
+    }
+    if (output.has_array_id()) output.clear_array_id();  // it means nothing to another daemon
+  }
+  EndMessage made;
+  if (message.result().has_receipt()) {
+    google::protobuf::util::JsonPrintOptions options;
+    options.add_whitespace = true;
+    options.preserve_proto_field_names = true;
+    const auto made_json =
+        google::protobuf::util::MessageToJsonString(message.result().receipt(), &made.receipt_json, options);
+    if (!made_json.ok()) made.receipt_json.clear();
+  }
+  made.end = message.SerializeAsString();
+  if (inline_outputs.outputs_size() > 0) made.outputs = inline_outputs.SerializeAsString();
+  return made;
+}
+
+journal::JobUse UseOf(const core::JobEnd& end) {
+  journal::JobUse use;
+  if (!end.receipt) return use;
+  use.device_time = end.receipt->total - end.receipt->queue;
+  use.energy_joules = end.receipt->conditions.energy_joules;
+  return use;
+}
+
+core::RestoredJob RestoredFrom(const journal::KeptJob& kept) {
+  const journal::JobAccepted& accepted = kept.accepted;
+  core::RestoredJob job;
+  job.number = accepted.number;
+  job.owner = {accepted.owner, core::SessionId(accepted.session), core::Scope::kSubmit};
+  job.request_key = accepted.request_key;
+  job.request.kernel = accepted.kernel;
+  job.request.label = accepted.label;
+  job.request.priority = accepted.priority;
+  job.request.time_limit = accepted.time_limit;
+  job.request.payload_hash = RequestHash(accepted.payload_hash);
+  for (const journal::Change& change : kept.changes) job.changes.push_back(ChangeFrom(change));
+  job.fetched = kept.fetch_time.has_value();
+  return job;
+}
+
+absl::StatusOr<core::JobEnd> EndFrom(const journal::KeptJob& kept, core::ArrayStore& arrays) {
+  v1::JobEnd message;
+  v1::JobResult inline_outputs;
+  if (!message.ParseFromString(kept.end) || !inline_outputs.ParseFromString(kept.outputs)) {
+    return absl::DataLossError(absl::StrCat("the end of job ", kept.accepted.number, " is no message of one"));
+  }
+  core::JobEnd end{.state = static_cast<core::JobState>(kept.state), .error = {}, .outputs = {}, .receipt = {}};
+  if (message.has_error()) end.error = wire::FromProto(message.error());
+  for (const v1::JobResult::Output& output : message.result().outputs()) {
+    absl::StatusOr<Signature> signature =
+        wire::FromProto(output.signature(), output.name(), std::numeric_limits<std::uint64_t>::max());
+    if (!signature.ok()) return signature.status();
+    core::JobOutputValue& value = end.outputs.emplace_back();
+    value.name = output.name();
+    value.signature = *std::move(signature);
+    value.path = output.path();
+    if (!value.path.empty()) continue;
+    value.data = DataFrom(inline_outputs, output.name(), arrays);
+    value.stored = value.data == nullptr && HasFile(kept, output.name());
+  }
+  if (message.result().has_receipt()) end.written_receipt = message.result().receipt().SerializeAsString();
+  return end;
+}
+
+}  // namespace hotplate::server

@@ -1,0 +1,157 @@
+"""Detached jobs outlive their daemon: it is killed, and the next one of its name has them."""
+
+import json
+import os
+import signal
+
+import numpy as np
+
+import harness
+
+
+class Journal(harness.Case):
+    flags = ("--lanes", "1")
+
+    def setUp(self):
+        self.daemon = self.start_daemon(*self.flags)
+        self.addCleanup(lambda: self.daemon.poll() is None and self.stop_daemon(self.daemon, signal.SIGKILL))
+
+    def kill_and_restart(self, *flags):
+        self.assertEqual(self.stop_daemon(self.daemon, signal.SIGKILL), -signal.SIGKILL)
+        self.daemon = self.start_daemon(*self.flags, *flags)
+
+    def submit(self, *words):
+        return self.answer("submit", *words)["jobId"]
+
+    def completed(self, job):
+        self.hotplate("wait", job)
+        return self.job(job)
+
+    def save(self, name, array):
+        np.save(self.folder / name, array)
+
+    def result(self, job, output):
+        self.hotplate("result", job, "-o", f"{output}=got.npy")
+        return np.load(self.folder / "got.npy")
+
+
+class Results(Journal):
+    def test_results_and_receipts_stay(self):
+        rng = np.random.default_rng(1)
+        small, large = rng.random(1000).astype(np.float32), rng.random(1 << 19)  # 4 KB come inline, 4 MB as an array
+        self.save("small.npy", small)
+        self.save("large.npy", large)
+        jobs = [self.submit("vector_add", name, name, "--label", "twice") for name in ("small.npy", "large.npy")]
+        before = [self.completed(job) for job in jobs]
+        for _ in range(2):
+            self.kill_and_restart()
+            for job, was in zip(jobs, before):
+                now = self.job(job)
+                for told in ("state", "kernel", "label", "device", "receipt", "submitTime", "startTime", "endTime"):
+                    self.assertEqual(now.get(told), was.get(told), told)
+        for job, values in zip(jobs, (small, large)):
+            np.testing.assert_array_equal(self.result(job, "c"), values + values)
+            self.hotplate("wait", job)
+
+    def test_a_failure_stays_one(self):
+        job = self.submit("integrate2d", "--n", "10000000", "--time-limit", "50ms")
+        harness.wait_until(lambda: self.job(job)["state"] == "TIMEOUT", "the time limit ended it")
+        self.kill_and_restart()
+        self.assertEqual(self.job(job)["state"], "TIMEOUT")
+        self.hotplate("wait", job, code=harness.TIMEOUT, says="reached its time limit of 50 ms")
+
+    def test_files_are_read_without_a_daemon(self):
+        values = np.arange(1 << 19, dtype=np.float64)
+        self.save("a.npy", values)
+        job = self.submit("vector_add", "a.npy", "a.npy")
+        self.completed(job)
+        self.stop_daemon(self.daemon, signal.SIGKILL)
+        folder = self.directory / "saved" / "local.jobs" / "jobs" / job
+        np.testing.assert_array_equal(np.load(folder / "result-c.npy"), 2 * values)
+        self.assertEqual(json.loads((folder / "receipt.json").read_text())["job_id"], job)
+        self.assertEqual([row["name"] for row in json.loads((folder / "results.json").read_text())["files"]], ["c"])
+        for path in (folder, folder / "result-c.npy", self.directory / "journal" / "local"):
+            self.assertEqual(os.stat(path).st_mode & 0o077, 0, path)
+
+
+class Waiting(Journal):
+    def test_what_waits_runs_and_what_ran_runs_again(self):
+        runs = self.submit_long_job()
+        self.save("x.npy", np.arange(6, dtype=np.float32))
+        waits = [self.submit("vector_add", "x.npy", "x.npy", "--priority", str(priority)) for priority in (0, 5)]
+        self.kill_and_restart()
+        again = self.wait_for_state(runs, "RUNNING")
+        self.assertEqual([self.job(job)["state"] for job in waits], ["PENDING", "PENDING"])
+        new = self.submit("integrate2d", "--n", "10")
+        self.assertGreater(int(new), int(waits[-1]), "ids go on")
+        self.hotplate("cancel", runs)
+        for job in waits:
+            self.completed(job)
+            np.testing.assert_array_equal(self.result(job, "c"), 2 * np.arange(6, dtype=np.float32))
+        self.assertLess(self.job(waits[1])["startTime"], self.job(waits[0])["startTime"], "priorities are kept")
+        self.assertEqual(again["state"], "RUNNING")
+        self.hotplate("wait", runs, code=harness.CANCELLED)
+        self.kill_and_restart()
+        self.assertEqual(self.job(runs)["state"], "CANCELLED")
+
+    def test_no_rerun(self):
+        job = self.submit_long_job("--no-rerun")
+        self.kill_and_restart()
+        self.hotplate("wait", job, code=harness.FAILED, says="it ran when its daemon died, and is not to run again (--no-rerun)")
+
+    def test_held_arrays_are_kept_for_it(self):
+        values = np.arange(100_000, dtype=np.float64)
+        self.save("held.npy", values)
+        self.hotplate("put", "held.npy", "--name", "H")
+        runs = self.submit_long_job()
+        job = self.submit("vector_add", "array:H", "array:H")
+        self.hotplate("free", "H")
+        self.kill_and_restart()
+        self.hotplate("cancel", runs)
+        self.completed(job)
+        np.testing.assert_array_equal(self.result(job, "c"), 2 * values)
+
+    def test_a_stop_leaves_jobs_to_the_next_one(self):
+        runs = self.submit_long_job()
+        waits = self.submit("integrate2d", "--n", "10")
+        self.daemon.send_signal(signal.SIGTERM)
+        self.daemon.wait(timeout=harness.PATIENCE)
+        self.daemon = self.start_daemon(*self.flags)
+        self.wait_for_state(runs, "RUNNING")
+        self.hotplate("cancel", runs)
+        self.assertEqual(self.completed(waits)["state"], "COMPLETED")
+
+
+class Requests(Journal):
+    def test_a_request_id_runs_once(self):
+        words = ("integrate2d", "--n", "10", "--request-id", "mine")
+        job = self.submit(*words)
+        self.completed(job)
+        self.kill_and_restart()
+        self.assertEqual(self.submit(*words), job)
+        self.hotplate("submit", "integrate2d", "--n", "11", "--request-id", "mine", code=harness.INVALID,
+                      says=f"belongs to job {job}, which was used with another payload")
+
+
+class Broken(harness.Case):
+    def test_a_journal_that_cannot_be_had_refuses_detached_jobs_alone(self):
+        (self.folder / "file").write_text("no folder")
+        daemon = self.start_daemon("--journal", self.folder / "file")
+        self.hotplate("submit", "integrate2d", "--n", "10", code=harness.TRY_LATER,
+                      says=("could not be written to the journal", str(self.folder / "file"), "hotplate run"))
+        self.hotplate("run", "integrate2d", "--n", "10")
+        self.assertIn("no detached jobs are taken", self.log())
+        self.assertEqual(self.stop_daemon(daemon), 0)
+
+    def test_without_a_journal_jobs_end_with_the_daemon(self):
+        daemon = self.start_daemon("--journal", "off", name="off")
+        job = self.answer("--server", "off", "submit", "integrate2d", "--n", "10")["jobId"]
+        self.hotplate("--server", "off", "wait", job)
+        self.stop_daemon(daemon, signal.SIGKILL)
+        daemon = self.start_daemon("--journal", "off", name="off")
+        self.hotplate("--server", "off", "result", job, code=harness.INVALID, says=f'job {job} was of daemon "off", which died')
+        self.assertEqual(self.stop_daemon(daemon), 0)
+
+
+if __name__ == "__main__":
+    harness.main()
