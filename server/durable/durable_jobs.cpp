@@ -218,13 +218,34 @@ void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, c
 }
 
 void DurableJobs::Append(const core::Job& job, const core::JobEvent& event) {
-  if (!job.durable || journal_ == nullptr) return;
+  if (journal_ == nullptr) return;
+  if (!job.durable) {
+    if (job.record().end != nullptr && event.kind == core::EndingIn(job.record().state)) NoteEnd(job);
+    return;
+  }
   if (event.kind == core::JobEvent::Kind::kStarted && job.may_rerun) {
     journal_->Append(journal::JobStarted{job.sequence, job.change_count(), event.time, event.device},
                      journal::Durability::kBehind);
   } else if (event.kind == core::JobEvent::Kind::kFetched) {
     journal_->Append(journal::JobFetched{job.sequence, event.time}, journal::Durability::kBehind);
   }
+}
+
+void DurableJobs::NoteEnd(const core::Job& job) {
+  const core::JobRecord& record = job.record();
+  const core::StateChange& last = job.change(job.change_count() - 1);
+  journal::AttachedJob ended{.number = job.sequence,
+                             .owner = job.owner.token,
+                             .session = job.owner.session.value(),
+                             .kernel = job.spec().name(),
+                             .label = job.label,
+                             .device = last.device,
+                             .state = static_cast<journal::JobState>(record.state),
+                             .accepted = job.change(0).time,
+                             .ended = last.time,
+                             .use = UseOf(*record.end)};
+  if (job.change_count() > 2) ended.started = job.change(1).time;
+  journal_->Note(std::move(ended), [&] { return EndAsMessage(job, *record.end, facts_).end; });
 }
 
 void DurableJobs::WriteStart(const core::Job& job, const core::JobEvent& start, std::uint64_t sequence) {
@@ -247,11 +268,10 @@ void DurableJobs::WriteEnd(std::shared_ptr<const core::Job> job, const core::Job
   if (!ends_->Post(1, [this, ending] { Write(ending); }).ok()) Write(ending);
 }
 
-absl::StatusOr<std::vector<journal::SpooledFile>> DurableJobs::StoreOutputs(const Ending& ending,
-                                                                            const std::string& receipt, bool& synced) {
+absl::StatusOr<std::vector<journal::SpooledFile>> DurableJobs::StoreOutputs(const Ending& ending) {
   std::vector<journal::SpoolItem> items;
   std::vector<std::shared_ptr<const HostBuffer>> buffers;
-  synced = false;
+  bool synced = false;  // those that are in the index as well need not be
   for (const core::JobOutputValue& output : ending.event.end->outputs) {
     std::shared_ptr<const HostBuffer> buffer = output.data;
     if (buffer == nullptr && !output.array.empty()) {
@@ -266,7 +286,8 @@ absl::StatusOr<std::vector<journal::SpooledFile>> DurableJobs::StoreOutputs(cons
     buffers.push_back(std::move(buffer));
   }
   if (items.empty()) return std::vector<journal::SpooledFile>();
-  const std::vector<journal::SpoolText> texts = {{"receipt.json", receipt}};
+  const std::vector<journal::SpoolText> texts = {
+      {"receipt.json", ReceiptAsJson(*ending.job, *ending.event.end, facts_)}};
   return spool_->StoreResults(ending.job->sequence, items, texts,
                               synced ? journal::Disk::Sync::kNow : journal::Disk::Sync::kLater);
 }
@@ -274,8 +295,7 @@ absl::StatusOr<std::vector<journal::SpooledFile>> DurableJobs::StoreOutputs(cons
 void DurableJobs::Write(const Ending& ending) {
   const core::JobEnd& end = *ending.event.end;
   EndMessage message = EndAsMessage(*ending.job, end, facts_);
-  bool synced = false;
-  absl::StatusOr<std::vector<journal::SpooledFile>> files = StoreOutputs(ending, message.receipt_json, synced);
+  absl::StatusOr<std::vector<journal::SpooledFile>> files = StoreOutputs(ending);
   const auto unwritten = [this, id = ending.job->id](const absl::Status& status) {
     Say(LogLevel::kError,
         absl::StrCat("the end of job ", id.value(), " is not in the journal, and is lost with this daemon, which would "

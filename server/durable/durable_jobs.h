@@ -89,9 +89,10 @@ class DurableJobs : public core::JobLog {
   absl::StatusOr<core::JobRequest> RequestOf(const journal::KeptJob& kept, const core::RestoredJob& job, bool ran,
                                              const Parse& parse) const;
   absl::StatusOr<journal::Spool::Stored> StoreInputs(const core::Job& job, const v1::JobSpec& spec);
+  // Of a job that does not outlive the daemon, for the history.
+  void NoteEnd(const core::Job& job);
   void Write(const Ending& ending);
-  absl::StatusOr<std::vector<journal::SpooledFile>> StoreOutputs(const Ending& ending, const std::string& receipt,
-                                                                 bool& synced);
+  absl::StatusOr<std::vector<journal::SpooledFile>> StoreOutputs(const Ending& ending);
   void PruneNowAndThen(const std::stop_token& stop);
   void Say(core::LogLevel level, const std::string& text) const { options_.log(level, text); }
 

@@ -72,17 +72,21 @@ EndMessage EndAsMessage(const core::Job& job, const core::JobEnd& end, const wir
     if (output.has_array_id()) output.clear_array_id();  // it means nothing to another daemon
   }
   EndMessage made;
-  if (message.result().has_receipt()) {
-    google::protobuf::util::JsonPrintOptions options;
-    options.add_whitespace = true;
-    options.preserve_proto_field_names = true;
-    const auto made_json =
-        google::protobuf::util::MessageToJsonString(message.result().receipt(), &made.receipt_json, options);
-    if (!made_json.ok()) made.receipt_json.clear();
-  }
   made.end = message.SerializeAsString();
   if (inline_outputs.outputs_size() > 0) made.outputs = inline_outputs.SerializeAsString();
   return made;
+}
+
+std::string ReceiptAsJson(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts) {
+  std::string json;
+  if (!end.receipt) return json;
+  v1::Receipt receipt;
+  wire::ToProto(*end.receipt, job.id, job.spec().name(), facts, receipt);
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.preserve_proto_field_names = true;
+  if (!google::protobuf::util::MessageToJsonString(receipt, &json, options).ok()) json.clear();
+  return json;
 }
 
 journal::JobUse UseOf(const core::JobEnd& end) {

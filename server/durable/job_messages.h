@@ -22,9 +22,11 @@ std::uint64_t RequestHash(const journal::Sha256& payload);
 
 // The end without the data of its outputs. Data of outputs that came inline go into `outputs`.
 struct EndMessage {
-  std::string end, outputs, receipt_json;
+  std::string end, outputs;
 };
 EndMessage EndAsMessage(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts);
+// Empty without a receipt.
+std::string ReceiptAsJson(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts);
 journal::JobUse UseOf(const core::JobEnd& end);
 
 // What the journal kept of a job, as the engine takes it back; of one that is to run, without its request.

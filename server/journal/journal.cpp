@@ -69,7 +69,7 @@ void Journal::Append(Record record, Durability durability, Completion done) {
   writer_->Append(std::move(record), durability, std::move(done));
 }
 
-void Journal::Note(AttachedJob job) { writer_->Note(std::move(job)); }
+void Journal::Note(AttachedJob job, absl::FunctionRef<std::string()> end) { writer_->Note(std::move(job), end); }
 
 absl::Status Journal::Write(Record record) {
   Mutex mutex;

@@ -44,7 +44,7 @@ class Journal {
 
   // Neither waits. See Durability and Completion in writer.h.
   void Append(Record record, Durability durability, Completion done = nullptr);
-  void Note(AttachedJob job);
+  void Note(AttachedJob job, absl::FunctionRef<std::string()> end);
   // Appends, and waits until it is on the disk.
   absl::Status Write(Record record);
   // OK, or why no detached job is taken now. Asks nobody, and waits for nothing.

@@ -74,14 +74,15 @@ void Writer::Append(Record record, Durability durability, Completion done) {
   if (wake) work_.NotifyOne();
 }
 
-void Writer::Note(AttachedJob job) {
+void Writer::Note(AttachedJob job, absl::FunctionRef<std::string()> end) {
   {
     MutexLock lock(mutex_);
-    const bool full = queued_bytes_ + job.end.size() > options_.most_bytes;
+    const bool full = queued_bytes_ > options_.most_bytes;
     if (full || !health_.ok()) {
       sums_.AddToSums(job);
     } else if (sums_.KeepsAlone(job)) {
       lock.Unlock();
+      job.end = end();
       Append(std::move(job), Durability::kBehind, nullptr);
       return;
     }

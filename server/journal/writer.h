@@ -52,7 +52,8 @@ class Writer {
 
   // Does not wait.
   void Append(Record record, Durability durability, Completion done) ABSL_LOCKS_EXCLUDED(mutex_);
-  void Note(AttachedJob job) ABSL_LOCKS_EXCLUDED(mutex_);
+  // `end`: called for a job that is kept by itself, for its AttachedJob::end.
+  void Note(AttachedJob job, absl::FunctionRef<std::string()> end) ABSL_LOCKS_EXCLUDED(mutex_);
   // Runs on the writer's thread between two groups. Waits for it.
   absl::Status Run(absl::FunctionRef<absl::Status(Index&)> work) ABSL_LOCKS_EXCLUDED(mutex_);
   // OK, or why acceptances are refused now.

@@ -217,7 +217,7 @@ void BenchNotes(const std::string& folder) {
     job.kernel = "vector_add";
     job.label = "loop";
     job.ended = journal::WallTime::clock::now();
-    opened->Note(std::move(job));
+    opened->Note(std::move(job), [] { return std::string(); });
   }
   const double ns = std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / kNotes;
   std::printf("{\"what\":\"note of an attached job\",\"ns\":%.0f}\n", ns);

@@ -462,7 +462,7 @@ class Flags(harness.Case):
         top.kill()
 
     def test_what_goes_with_a_daemon_is_named(self):
-        daemon = self.start_daemon("--scratch", "/proc/nowhere", name="holder")  # there it cannot be saved
+        daemon = self.start_daemon("--scratch", "/proc/nowhere", "--journal", "off", name="holder")  # there it cannot be saved
         np.save(self.folder / "x.npy", np.zeros(4, np.float32))
         self.hotplate("--server", "holder", "put", "x.npy", "--name", "temperatures")
         job_id = self.answer("--server", "holder", "submit", "integrate2d", "--n", "10")["jobId"]

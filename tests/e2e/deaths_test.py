@@ -9,7 +9,7 @@ import numpy as np
 import harness
 
 
-class Ids(harness.Case):
+class Ids(harness.WithoutJournal):
     def one_job(self):
         return self.answer("submit", "integrate2d", "--n", "10")["jobId"]
 
@@ -43,7 +43,7 @@ class Ids(harness.Case):
         self.assertEqual(int(block.get("last_used", 0)), int(block["first_job_id"]) - 1)
 
 
-class Death(harness.Case):
+class Death(harness.WithoutJournal):
     def setUp(self):
         for path in self.directory.glob("servers/*.json"):
             path.unlink()
@@ -106,7 +106,7 @@ class Death(harness.Case):
         self.assertEqual(other.wait(timeout=harness.PATIENCE), 0)
 
 
-class Down(harness.Case):
+class Down(harness.WithoutJournal):
     def serving(self):
         self.hotplate("up", "--local", "--", "--device", "cpu", "--lanes", "1", "--drain-timeout", "0s")
         done = self.answer("submit", "integrate2d", "--n", "10")["jobId"]

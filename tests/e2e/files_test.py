@@ -309,7 +309,7 @@ class Streams(harness.Case):
         self.assertIn("array:p1", self.hotplate("put", "p1.npy", "p2.npy", code=harness.INVALID, says="--replace"))
 
 
-class Ended(harness.Case):
+class Ended(harness.WithoutJournal):
     """What is told of a daemon's arrays and results once it has ended: by `down`, and by `status` afterwards."""
 
     @classmethod

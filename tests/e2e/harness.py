@@ -238,6 +238,15 @@ class Case(unittest.TestCase):
         return job_id
 
 
+class WithoutJournal(Case):
+    """Its daemons keep no journal: detached jobs and their results end with them."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.environment["HOTPLATE_JOURNAL"] = "off"
+
+
 # Chunked, so that it can be cancelled; about 10^14 sines.
 LONG_JOB = ("integrate2d", "--n", "10000000")
 

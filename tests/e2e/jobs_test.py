@@ -361,7 +361,7 @@ class Memory(harness.Case):
         self.assertEqual(self.answer(*small, code=harness.INVALID)["arrayMemory"]["bytesNeeded"], 1200000)
 
 
-class Drain(harness.Case):
+class Drain(harness.WithoutJournal):
     def test_term_cancels_what_does_not_finish_in_time_and_tells_watchers(self):
         daemon = self.start_daemon("--drain-timeout", "500ms")
         job_id = self.submit_long_job()

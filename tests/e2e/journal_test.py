@@ -10,7 +10,7 @@ import harness
 
 
 class Journal(harness.Case):
-    flags = ("--lanes", "1")
+    flags = ("--lanes", "1", "--drain-timeout", "200ms")
 
     def setUp(self):
         self.daemon = self.start_daemon(*self.flags)
@@ -112,11 +112,16 @@ class Waiting(Journal):
         np.testing.assert_array_equal(self.result(job, "c"), 2 * values)
 
     def test_a_stop_leaves_jobs_to_the_next_one(self):
+        done = self.submit("integrate2d", "--n", "10")
+        self.completed(done)
         runs = self.submit_long_job()
         waits = self.submit("integrate2d", "--n", "10")
-        self.daemon.send_signal(signal.SIGTERM)
-        self.daemon.wait(timeout=harness.PATIENCE)
+        watcher = self.start("watch", waits)
+        self.hotplate("down", says=f"2 jobs that go on with the next daemon of this name (job {waits}, job {runs})")
+        self.assertIn(f"job {waits} (integrate2d) goes on with the next daemon", "".join(watcher.communicate(timeout=harness.PATIENCE)))
+        self.assertEqual(self.daemon.wait(timeout=harness.PATIENCE), 0)
         self.daemon = self.start_daemon(*self.flags)
+        self.hotplate("result", done)
         self.wait_for_state(runs, "RUNNING")
         self.hotplate("cancel", runs)
         self.assertEqual(self.completed(waits)["state"], "COMPLETED")

@@ -101,7 +101,7 @@ class CrashTest : public JournalTest {
       if (!stored.ok() || !journal.Write(Accepted(job, stored->files())).ok()) _exit(8);
       stored->Keep();
       tell('A', job);
-      journal.Note(Attached(job + 50, At(5)));
+      Note(journal, Attached(job + 50, At(5)));
     };
     std::vector<std::thread> threads;
     for (std::uint64_t i = 0; i < 2; ++i) {

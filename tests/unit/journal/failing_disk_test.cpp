@@ -63,7 +63,7 @@ TEST_P(EachFailureTest, RefusesNewJobsKeepsTheOthersAndRecovers) {
   std::future<absl::Status> written = ended.get_future();
   journal->Append(Started(1), Durability::kSynced);
   journal->Append(Ended(1), Durability::kSynced, [&](const absl::Status& status) { ended.set_value(status); });
-  journal->Note(Attached(50, At(1)));
+  Note(*journal, Attached(50, At(1)));
   EXPECT_FALSE(journal->Write(Accepted(3)).ok());
   EXPECT_EQ(written.wait_for(std::chrono::milliseconds(30)), std::future_status::timeout);
   disk_.Fail(0);

@@ -109,4 +109,8 @@ inline SpoolItem Item(const std::string& name, const std::vector<float>& element
           .shared = shared};
 }
 
+inline void Note(Journal& journal, const AttachedJob& job) {
+  journal.Note(job, [&] { return job.end; });
+}
+
 }  // namespace hotplate::journal

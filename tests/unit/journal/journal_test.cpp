@@ -142,7 +142,7 @@ TEST_F(JournalTest, WhatIsWrittenBehindComesWithTheNextGroupOrAfterAWhile) {
   options.writer.behind = std::chrono::hours(1);
   {
     const std::unique_ptr<Journal> journal = Open(options);
-    journal->Note(Attached(1, At(5)));
+    Note(*journal, Attached(1, At(5)));
     EXPECT_EQ(journal->Recover({}).value().last_number, 0u);
     ASSERT_TRUE(journal->Write(Accepted(2)).ok());
     journal
@@ -166,8 +166,8 @@ TEST_F(JournalTest, AFloodOfAttachedJobsIsKeptAsSums) {
   JournalOptions options = Options();
   options.writer.attached_per_second = 10;
   const std::unique_ptr<Journal> journal = Open(options);
-  for (std::uint64_t i = 1; i <= 1000; ++i) journal->Note(Attached(i, At(30)));
-  for (std::uint64_t i = 1; i <= 5; ++i) journal->Note(Attached(1000 + i, At(31)));
+  for (std::uint64_t i = 1; i <= 1000; ++i) Note(*journal, Attached(i, At(30)));
+  for (std::uint64_t i = 1; i <= 5; ++i) Note(*journal, Attached(1000 + i, At(31)));
   ASSERT_TRUE(journal->Write(Accepted(2000)).ok());
   std::vector<KeptJob> jobs;
   Sums sums;

@@ -134,7 +134,7 @@ TEST_F(SpoolTest, BeyondItsSizeTheOldestGoFirst) {
 TEST_F(SpoolTest, OldHistoryIsForgotten) {
   Accept(1), End(1), Fetch(1);
   Accept(2), End(2);
-  journal_->Note(Attached(10, At(10)));
+  Note(*journal_, Attached(10, At(10)));
   ASSERT_TRUE(journal_->Write(Accepted(11)).ok());
   const PruneReport report =
       Prune(*journal_, spool_.get(),
