@@ -16,6 +16,7 @@
 #include "server/devices.h"
 #include "server/net/addresses.h"
 #include "server/net/tls.h"
+#include "server/saved/free_space.h"
 #include "server/service/programs.h"
 #include "server/spare_memory.h"
 #include "server/version.h"
@@ -103,8 +104,11 @@ void Assembly::OpenJournal() {
   // This daemon has the name, so whoever had it is gone, or on its way.
   options.journal.is_gone = [](const journal::Owner&) { return true; };
   options.spool = SavedArraysFolder(config_) + ".jobs";
-  options.limits.bytes = config_.saved_bytes == kHalfOfTheRoom ? 0 : config_.saved_bytes;
+  options.limits.bytes =
+      config_.saved_bytes == kHalfOfTheRoom ? FreeSpace(config_.scratch).value_or(0) / 2 : config_.saved_bytes;
   options.retention = config_.result_retention;
+  options.retained_jobs = config_.retained_jobs;
+  options.retained_bytes = config_.retained_bytes;
   options.age = config_.saved_age;
   options.history_age = kHistoryAge;
   options.log = [log = log_](core::LogLevel level, const std::string& line) { log->log(LevelOf(level), "{}", line); };
@@ -139,7 +143,12 @@ absl::Status Assembly::OpenDevices() {
   program_bytes_ = config_.program_bytes != 0 ? config_.program_bytes : host.bytes;
 
   core::EngineOptions options;
-  const absl::StatusOr<core::NumberBlock> numbers = job_ids_->Claim(core::JobNumbers::kFirstSize);
+  absl::StatusOr<core::NumberBlock> numbers = job_ids_->Claim(core::JobNumbers::kFirstSize);
+  // The folder of job ids may be younger than the journal.
+  const std::uint64_t last = durable_ != nullptr ? durable_->last_number() : 0;
+  while (numbers.ok() && numbers->first <= last) {
+    numbers = job_ids_->Claim(std::max(core::JobNumbers::kFirstSize, last - numbers->first));
+  }
   if (!numbers.ok()) return numbers.status();
   options.first_numbers = *numbers;
   options.claim_numbers = [this](std::uint64_t size) { return job_ids_->Claim(size); };

@@ -162,7 +162,7 @@ absl::Status Complete(const Surroundings& surroundings, Config& config) {
        {&config.directory, &config.log_file, &config.unix_socket, &config.scratch, &config.jit_cache, &config.cache}) {
     *path = Absolute(*path, surroundings);
   }
-  if (config.journal.empty()) config.journal = config.directory + "/journal";
+  if (config.journal == "on") config.journal = config.directory + "/journal";
   if (config.journal != kNoJournal) config.journal = Absolute(config.journal, surroundings);
   if (config.python.find('/') != std::string::npos) config.python = Absolute(config.python, surroundings);
   const std::string scratch = SiteScratch(surroundings, allocation);

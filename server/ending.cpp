@@ -177,9 +177,8 @@ void Ending::SayGoodbye() {
   while (ListenUntil(daemon_.clock().Now() + time + Moments().resort).kind != Control::Wish::Kind::kFinished) {
   }
   goodbye.join();
-  last_words_ = {.held = WhatIsDropped(daemon_.engine(), saved_, active_at_drain_),
-                 .saved = WhatStays(),
-                 .reason = reason_};
+  last_words_ = {
+      .held = WhatIsDropped(daemon_.engine(), saved_, active_at_drain_), .saved = WhatStays(), .reason = reason_};
   if (!last_words_->held.empty()) daemon_.log()->info("dropped with this daemon: {}", last_words_->held);
   Leave();
 }
@@ -231,8 +230,8 @@ void Ending::Leave() {
     }
     daemon_.log()->info("stopped");
     daemon_.log()->flush();
-    if (DurableJobs* const durable = daemon_.durable(); durable != nullptr) durable->Close(reason_);
     daemon_.job_ids().End(daemon_.engine().last_number(), last_words_).IgnoreError();
+    if (DurableJobs* const durable = daemon_.durable(); durable != nullptr) durable->Close(reason_);
     done->set_value();
   }).detach();
   // Where KillWait is short, what the steps before have left of it is for the record as well.

@@ -434,11 +434,12 @@ std::vector<Setting> MakeSettings() {
            &Config::scratch, CheckPath),
       Duration("saved-age", "delete saved arrays older than this; 0: never", &Config::saved_age, hours(24 * 3650)),
       SavedBytesRow(),
-      Text("journal", "DIR|off",
-           "write detached jobs down in DIR/DAEMON before they are acknowledged, so that they outlive the daemon; their "
-           "inputs and results go below --scratch, as DAEMON.jobs (default: HOTPLATE_DIR/journal). off: they end with the "
-           "daemon",
-           &Config::journal, CheckPath),
+      Text(
+          "journal", "on|off|DIR",
+          "write detached jobs down in DIR/DAEMON before they are acknowledged, so that they outlive the daemon; their "
+          "inputs and results go below --scratch, as DAEMON.jobs. on: in HOTPLATE_DIR/journal. off: they end with the "
+          "daemon",
+          &Config::journal, CheckPath),
       Text("log-file", "FILE", "log to this file instead of standard error", &Config::log_file, CheckPath),
       Text("log-level", "LEVEL", "what to log: trace, debug, info, warning, error, critical or off", &Config::log_level,
            CheckLevel),

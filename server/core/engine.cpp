@@ -198,7 +198,7 @@ void Engine::Withdraw(Job& job) {
   jobs_.Withdraw(job);
 }
 
-void Engine::Restore(RestoredJob restored) {
+absl::Status Engine::Restore(RestoredJob restored) {
   JobRequest& request = restored.request;
   request.durable = true;
   absl::Status refusal = restored.refusal;
@@ -211,28 +211,36 @@ void Engine::Restore(RestoredJob restored) {
   }
   const std::shared_ptr<Job> job = MakeRestored(restored, std::move(bound), options_.inline_bytes);
   if (restored.end == nullptr && refusal.ok()) refusal = Place(*job, Scheduler::Limit::kPassed);
+  const bool may_pass =
+      absl::IsResourceExhausted(refusal) || absl::IsUnavailable(refusal) || absl::IsFailedPrecondition(refusal);
+  if (restored.end == nullptr && may_pass) return refusal;
   jobs_.Restore(job, restored.number, EventsOf(restored, clock_));
-  if (restored.end != nullptr) return;
+  if (restored.end != nullptr) return absl::OkStatus();
   if (refusal.ok()) {
     scheduler_.Push(*job, /*may_run_here=*/false);
-    return;
+    return absl::OkStatus();
   }
   jobs_.End(*job, {.state = JobState::kFailed,
-                   .error = absl::Status(refusal.code(), absl::StrCat("a daemon before this one accepted job ",
-                                                                      job->id.value(), ", which cannot run here: ",
-                                                                      refusal.message())),
+                   .error = absl::Status(refusal.code(),
+                                         absl::StrCat("a daemon before this one accepted job ", job->id.value(),
+                                                      ", which cannot run here: ", refusal.message())),
                    .outputs = {},
                    .receipt = std::nullopt});
+  return absl::OkStatus();
 }
 
 void Engine::SuspendJob(Job& job) {
   options_.job_log->Suspend();
-  if (!scheduler_.Remove(job)) job.control.RequestCancel();
+  if (scheduler_.Remove(job)) {
+    job.suspended.store(true);
+  } else {
+    job.control.RequestCancel();
+  }
 }
 
 void Engine::CancelJob(Job& job, const std::string& reason) {
   if (!jobs_.RequestCancel(job, reason)) return;
-  if (!scheduler_.Remove(job)) return job.control.RequestCancel();
+  if (!scheduler_.Remove(job) && !job.suspended.exchange(false)) return job.control.RequestCancel();
   jobs_.End(job, {.state = JobState::kCancelled,
                   .error = absl::CancelledError(absl::StrCat("job ", job.id.value(), " ", reason)),
                   .outputs = {},

@@ -86,12 +86,12 @@ class Engine {
   void Acknowledge(Job& job);
   void Withdraw(Job& job);
 
-  // The job is in the table as it was, and queued, whatever the limit, if it has not ended. If it cannot run here, it
-  // fails, with the reason.
-  void Restore(RestoredJob restored);
+  // The job is in the table as it was, and queued, whatever the limit, if it has not ended. If it can never run, it
+  // fails, with the reason. An error: it cannot run now, on this daemon, and is not there.
+  absl::Status Restore(RestoredJob restored);
   // The outputs of a restored job that has ended, which came from where they were written down.
-  void Load(Job& job, std::shared_ptr<const JobEnd> end, std::vector<ArrayId> owned_arrays) {
-    jobs_.Load(job, std::move(end), std::move(owned_arrays));
+  bool Load(Job& job, std::shared_ptr<const JobEnd> end, std::vector<ArrayId> owned_arrays) {
+    return jobs_.Load(job, std::move(end), std::move(owned_arrays));
   }
   absl::StatusOr<std::shared_ptr<Job>> Find(const Principal& who, const JobId& id) const { return jobs_.Find(who, id); }
 

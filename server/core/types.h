@@ -74,13 +74,20 @@ struct Principal {
 enum class JobState { kPending = 1, kRunning, kCompleted, kFailed, kCancelled, kTimeout };
 inline bool IsEnd(JobState state) { return state >= JobState::kCompleted; }
 
+// A .npy file that the daemon wrote itself, and opens when the job runs.
+struct StoredArray {
+  std::string path;
+};
+
 struct JobInput {
   std::string name;
   // For inline data and Check; filled by the engine for the others.
   Signature signature;
   // Nothing: by signature alone, for Check. A string: the id or name of an array. A file: by path, already opened
   // and bounded by whoever made the request.
-  std::variant<std::monostate, std::shared_ptr<const HostBuffer>, std::string, std::shared_ptr<const NpyFile>> source;
+  std::variant<std::monostate, std::shared_ptr<const HostBuffer>, std::string, std::shared_ptr<const NpyFile>,
+               StoredArray>
+      source;
 };
 
 struct JobOutput {

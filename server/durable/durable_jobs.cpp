@@ -17,8 +17,11 @@ using core::LogLevel;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::minutes kPruneInterval(1);
+constexpr std::chrono::seconds kHealthInterval(1);
 // Files of results are written side by side: each waits for the disk.
 constexpr std::size_t kWriters = 4;
+// Of a job whose daemon ends each time: a kernel that takes its daemon along is not to do so for ever.
+constexpr std::ptrdiff_t kMostRuns = 5;
 
 const core::Principal& Everybody() {
   static const core::Principal everybody{"", core::SessionId(), core::Scope::kAdmin};
@@ -61,21 +64,36 @@ absl::Status DurableJobs::OpenJournal() {
   if (!used.ok()) return used.status();
   absl::StatusOr<std::unique_ptr<journal::Spool>> spool =
       journal::Spool::Open({options_.spool, journal_->id(), *used, options_.limits});
+  if (absl::IsFailedPrecondition(spool.status())) {
+    // Another HOTPLATE_DIR has a daemon of this name on the same scratch.
+    spool = journal::Spool::Open(
+        {absl::StrCat(options_.spool, "-", journal_->id()), journal_->id(), *used, options_.limits});
+  }
   if (!spool.ok()) return spool.status();
   spool_ = *std::move(spool);
-  return journal::SweepSpool(*journal_, *spool_).status();
+  if (const absl::Status swept = journal::SweepSpool(*journal_, *spool_).status(); !swept.ok()) {
+    Say(LogLevel::kWarning, absl::StrCat("what killed daemons left in ", options_.spool, " stays: ", swept.message()));
+  }
+  absl::StatusOr<journal::Recovered> recovered =
+      journal_->Recover({.ended_since = journal::WallTime::clock::now() -
+                                        std::chrono::duration_cast<journal::WallTime::duration>(options_.retention),
+                         .most_ended = options_.retained_jobs});
+  if (recovered.ok()) recovered_ = *std::move(recovered);
+  return recovered.status();
+}
+
+absl::Status DurableJobs::NotTaken(const absl::Status& why) const {
+  // Trying again does not help against most reasons: somebody has to do something first.
+  const absl::StatusCode code = absl::IsResourceExhausted(why) ? why.code() : absl::StatusCode::kFailedPrecondition;
+  return absl::Status(code,
+                      absl::StrCat("detached jobs are not taken now, since they could not be written to the journal "
+                                   "in ",
+                                   options_.journal.folder, ": ", why.message(), "; attached ones are (hotplate run)"));
 }
 
 absl::Status DurableJobs::Accepting() const {
-  absl::Status status = journal_ == nullptr ? unable_ : journal_->Accepting();
-  if (status.ok()) return status;
-  // Trying again does not help against most reasons: somebody has to do something first.
-  const absl::StatusCode code =
-      absl::IsResourceExhausted(status) ? status.code() : absl::StatusCode::kFailedPrecondition;
-  return absl::Status(code, absl::StrCat("detached jobs are not taken now, since they could not be written to the journal "
-                                         "in ",
-                                         options_.journal.folder, ": ", status.message(),
-                                         "; attached ones are (hotplate run)"));
+  const absl::Status status = journal_ == nullptr ? unable_ : journal_->Accepting();
+  return status.ok() ? status : NotTaken(status);
 }
 
 void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts, const Parse& parse) {
@@ -83,49 +101,55 @@ void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts,
   facts_ = facts;
   ends_ = std::make_unique<FileThread>(kWriters);
   if (journal_ == nullptr) return;
-  absl::StatusOr<journal::Recovered> recovered = journal_->Recover(
-      {.ended_since = journal::WallTime::clock::now() -
-                      std::chrono::duration_cast<journal::WallTime::duration>(options_.retention)});
-  if (!recovered.ok()) {
-    unable_ = recovered.status();
-    Say(LogLevel::kError, absl::StrCat("what the journal in ", options_.journal.folder,
-                                       " has of earlier daemons cannot be read: ", unable_.message()));
-    spool_.reset();
-    journal_.reset();
-    return;
-  }
-  for (const journal::KeptJob& kept : recovered->ended) RestoreOne(kept, parse);
-  for (const journal::KeptJob& kept : recovered->unfinished) RestoreOne(kept, parse);
-  if (!recovered->ended.empty() || !recovered->unfinished.empty()) {
-    Say(LogLevel::kInfo, absl::StrCat("from the journal: ", recovered->unfinished.size(),
-                                      " jobs that go on, and the ends of ", recovered->ended.size()));
+  const journal::Recovered recovered = std::exchange(recovered_, {});
+  // The newest ends, as far as there is room for what was inline.
+  std::uint64_t bytes_left = options_.retained_bytes;
+  for (auto kept = recovered.ended.rbegin(); kept != recovered.ended.rend(); ++kept) RestoreEnded(*kept, bytes_left);
+  for (const journal::KeptJob& kept : recovered.unfinished) RestoreUnfinished(kept, parse);
+  if (!recovered.ended.empty() || !recovered.unfinished.empty()) {
+    Say(LogLevel::kInfo, absl::StrCat("from the journal: ", recovered.unfinished.size(),
+                                      " jobs that go on, and the ends of ", recovered.ended.size()));
   }
   pruning_ = std::jthread([this](const std::stop_token& stop) { PruneNowAndThen(stop); });
 }
 
-void DurableJobs::RestoreOne(const journal::KeptJob& kept, const Parse& parse) {
+void DurableJobs::RestoreEnded(const journal::KeptJob& kept, std::uint64_t& bytes_left) {
   core::RestoredJob job = RestoredFrom(kept);
-  if (IsEnd(kept.state)) {
-    absl::StatusOr<core::JobEnd> end = EndFrom(kept, engine_->arrays());
-    if (!end.ok()) return Say(LogLevel::kError, std::string(end.status().message()));
-    const bool stored =
-        std::any_of(end->outputs.begin(), end->outputs.end(), [](const auto& output) { return output.stored; });
-    if (stored) {
-      MutexLock lock(mutex_);
-      stored_[job.number] = kept.results;
-    }
-    job.end = std::make_shared<const core::JobEnd>(*std::move(end));
-    return engine_->Restore(std::move(job));
+  // A request id is known for the retention time, and an old one means a new job.
+  if (*kept.end_time <
+      journal::WallTime::clock::now() - std::chrono::duration_cast<journal::WallTime::duration>(options_.retention)) {
+    job.request_key.clear();
   }
+  const bool has_room = kept.outputs.size() <= bytes_left;
+  if (has_room) bytes_left -= kept.outputs.size();
+  absl::StatusOr<core::JobEnd> end = EndFrom(kept, has_room ? &engine_->arrays() : nullptr);
+  if (!end.ok()) return Say(LogLevel::kError, std::string(end.status().message()));
+  const bool stored =
+      std::any_of(end->outputs.begin(), end->outputs.end(), [](const auto& output) { return output.stored; });
+  if (stored) {
+    MutexLock lock(mutex_);
+    stored_[job.number] = kept.results;
+  }
+  job.end = std::make_shared<const core::JobEnd>(*std::move(end));
+  engine_->Restore(std::move(job)).IgnoreError();  // it has ended
+}
+
+void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& parse) {
+  core::RestoredJob job = RestoredFrom(kept);
   const bool ran = job.changes.back().state == core::JobState::kRunning;
+  const auto runs = std::count_if(job.changes.begin(), job.changes.end(),
+                                  [](const auto& change) { return change.state == core::JobState::kRunning; });
   if (ran && !kept.accepted.may_rerun) {
-    job.refusal = absl::AbortedError("it ran when its daemon died, and is not to run again (--no-rerun)");
+    job.refusal = absl::AbortedError("it ran when its daemon ended, and is not to run again (--no-rerun)");
+  } else if (runs >= kMostRuns) {
+    job.refusal = absl::AbortedError(absl::StrCat(
+        "it has run ", runs, " times, and its daemon ended each time before it did: it may be what ended them"));
   } else {
     if (ran) {
       journal::JobRequeued again{.number = job.number,
                                  .sequence = job.changes.size() + 1,
                                  .time = journal::WallTime::clock::now(),
-                                 .reason = "its daemon died"};
+                                 .reason = "its daemon ended"};
       job.changes.push_back({again.sequence, core::JobState::kPending, again.time, ""});
       journal_->Append(std::move(again), journal::Durability::kBehind);
     }
@@ -136,7 +160,10 @@ void DurableJobs::RestoreOne(const journal::KeptJob& kept, const Parse& parse) {
     }
     job.refusal = request.status();
   }
-  engine_->Restore(std::move(job));
+  if (absl::Status later = engine_->Restore(std::move(job)); !later.ok()) {
+    Say(LogLevel::kWarning,
+        absl::StrCat("job ", kept.accepted.number, " stays in the journal for the next daemon: ", later.message()));
+  }
 }
 
 absl::StatusOr<core::JobRequest> DurableJobs::RequestOf(const journal::KeptJob& kept, const core::RestoredJob& job,
@@ -151,12 +178,10 @@ absl::StatusOr<core::JobRequest> DurableJobs::RequestOf(const journal::KeptJob& 
   if (!request.ok()) return request;
   for (core::JobInput& input : request->inputs) {
     for (const journal::SpooledFile& file : kept.accepted.inputs) {
-      if (file.name != input.name) continue;
-      std::variant<NpyFile, NpyError> opened = NpyFile::Open(spool_->PathOf(file));
-      if (const auto* error = std::get_if<NpyError>(&opened)) return About(file, *error);
-      auto npy = std::make_shared<const NpyFile>(std::get<NpyFile>(std::move(opened)));
-      input.signature = npy->signature();
-      input.source = std::move(npy);
+      if (file.name != input.name || !file.signature) continue;
+      // Opened when it runs: ten thousand that wait would take all descriptors.
+      input.signature = *file.signature;
+      input.source = core::StoredArray{spool_->PathOf(file)};
     }
   }
   return request;
@@ -186,7 +211,6 @@ absl::StatusOr<journal::Spool::Stored> DurableJobs::StoreInputs(const core::Job&
 void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, const v1::JobSpec& spec, Done done) {
   if (absl::Status status = Accepting(); !status.ok()) return done(status);
   std::string bytes = wire::CanonicalBytes(spec);
-  request.payload_hash = RequestHash(journal::Sha256Of(bytes));
   const std::string kernel = request.kernel;
   absl::StatusOr<core::Engine::Accepted> accepted = engine_->Accept(who, std::move(request));
   if (!accepted.ok()) return done(accepted.status());
@@ -208,7 +232,7 @@ void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, c
                    [this, job, stored, done = std::move(done)](const absl::Status& written) {
                      if (!written.ok()) {
                        engine_->Withdraw(*job);
-                       return done(written);
+                       return done(NotTaken(written));
                      }
                      if (*stored) (*stored)->Keep();
                      const core::JobId id = job->id;
@@ -223,7 +247,7 @@ void DurableJobs::Append(const core::Job& job, const core::JobEvent& event) {
     if (job.record().end != nullptr && event.kind == core::EndingIn(job.record().state)) NoteEnd(job);
     return;
   }
-  if (event.kind == core::JobEvent::Kind::kStarted && job.may_rerun) {
+  if (event.kind == core::JobEvent::Kind::kStarted && !job.waits_for_start) {
     journal_->Append(journal::JobStarted{job.sequence, job.change_count(), event.time, event.device},
                      journal::Durability::kBehind);
   } else if (event.kind == core::JobEvent::Kind::kFetched) {
@@ -250,9 +274,11 @@ void DurableJobs::NoteEnd(const core::Job& job) {
 
 void DurableJobs::WriteStart(const core::Job& job, const core::JobEvent& start, std::uint64_t sequence) {
   if (journal_ == nullptr) return;
-  const absl::Status written = journal_->Write(journal::JobStarted{job.sequence, sequence, start.time, start.device});
+  absl::Status written = journal_->Accepting();
+  if (written.ok()) written = journal_->Write(journal::JobStarted{job.sequence, sequence, start.time, start.device});
   if (!written.ok()) {
-    Say(LogLevel::kError, absl::StrCat("that job ", job.id.value(), " runs is not in the journal; should this daemon die, "
+    Say(LogLevel::kError, absl::StrCat("that job ", job.id.value(),
+                                       " runs is not in the journal; should this daemon die, "
                                        "the next one would run it again: ",
                                        written.message()));
   }
@@ -262,7 +288,11 @@ void DurableJobs::WriteEnd(std::shared_ptr<const core::Job> job, const core::Job
                            std::function<void()> told) {
   if (journal_ == nullptr) return told();
   // Its lane was told to stop, not it.
-  if (suspended_.load() && end.end->state == core::JobState::kFailed) return;
+  if (suspended_.load() && end.end->state == core::JobState::kFailed) {
+    job->ending.store(false);
+    job->suspended.store(true);
+    return;
+  }
   Ending ending{std::move(job), end, sequence, std::move(told)};
   // A lane that finds too much to be written writes its own.
   if (!ends_->Post(1, [this, ending] { Write(ending); }).ok()) Write(ending);
@@ -297,14 +327,22 @@ void DurableJobs::Write(const Ending& ending) {
   EndMessage message = EndAsMessage(*ending.job, end, facts_);
   absl::StatusOr<std::vector<journal::SpooledFile>> files = StoreOutputs(ending);
   const auto unwritten = [this, id = ending.job->id](const absl::Status& status) {
-    Say(LogLevel::kError,
-        absl::StrCat("the end of job ", id.value(), " is not in the journal, and is lost with this daemon, which would "
-                     "have the next one run it again: ",
-                     status.message()));
+    Say(LogLevel::kError, absl::StrCat("the end of job ", id.value(),
+                                       " is not in the journal, and is lost with this daemon, which would "
+                                       "have the next one run it again: ",
+                                       status.message()));
   };
   if (!files.ok()) {
-    unwritten(files.status());
-    return ending.told();
+    const bool in_index = std::all_of(end.outputs.begin(), end.outputs.end(), [](const core::JobOutputValue& output) {
+      return output.data != nullptr || output.array.empty();
+    });
+    if (!in_index) {
+      unwritten(files.status());
+      return ending.told();
+    }
+    Say(LogLevel::kWarning, absl::StrCat("the result of job ", ending.job->id.value(),
+                                         " is in the journal alone: ", files.status().message()));
+    files = std::vector<journal::SpooledFile>();
   }
   journal::JobEnded record{.number = ending.job->sequence,
                            .sequence = ending.sequence,
@@ -314,15 +352,19 @@ void DurableJobs::Write(const Ending& ending) {
                            .outputs = std::move(message.outputs),
                            .results = *std::move(files),
                            .use = UseOf(end)};
-  // A disk that is full may stay so for days.
-  const bool healthy = journal_->Accepting().ok();
+  // A disk that is full may stay so for days: then TellWaiting tells.
+  {
+    MutexLock lock(mutex_);
+    waiting_[record.number] = ending.told;
+  }
+  const std::uint64_t number = record.number;
   journal_->Append(std::move(record), journal::Durability::kSynced,
-                   [this, healthy, unwritten, told = ending.told](const absl::Status& written) {
+                   [this, number, unwritten](const absl::Status& written) {
                      if (!written.ok()) unwritten(written);
                      if (stopped_.load()) return;
-                     if (healthy && !ends_->Post(1, told).ok()) told();
+                     std::function<void()> told = TakeWaiting(number);
+                     if (told != nullptr && !ends_->Post(1, told).ok()) told();
                    });
-  if (!healthy) ending.told();
 }
 
 bool DurableJobs::IsStored(const core::JobId& id) const {
@@ -349,7 +391,8 @@ absl::Status DurableJobs::Load(const core::Principal& who, const core::JobId& id
   std::vector<core::ArrayId> owned;
   absl::Status status = [&]() -> absl::Status {
     for (core::JobOutputValue& output : end.outputs) {
-      const auto file = std::find_if(files.begin(), files.end(), [&](const auto& one) { return one.name == output.name; });
+      const auto file =
+          std::find_if(files.begin(), files.end(), [&](const auto& one) { return one.name == output.name; });
       if (!output.stored || file == files.end()) continue;
       const std::string path = spool_->PathOf(*file);
       if (absl::Status whole = journal::CheckFile(path, *file); !whole.ok()) return whole;
@@ -370,11 +413,14 @@ absl::Status DurableJobs::Load(const core::Principal& who, const core::JobId& id
   }();
   if (!status.ok()) {
     for (const core::ArrayId& array : owned) engine_->arrays().Free(Everybody(), array.value()).IgnoreError();
-    return absl::Status(status.code(), absl::StrCat("the result of job ", id.value(), ", which a daemon before this one "
+    return absl::Status(status.code(), absl::StrCat("the result of job ", id.value(),
+                                                    ", which a daemon before this one "
                                                     "wrote down, cannot be loaded: ",
                                                     status.message()));
   }
-  engine_->Load(**job, std::make_shared<const core::JobEnd>(std::move(end)), std::move(owned));
+  if (!engine_->Load(**job, std::make_shared<const core::JobEnd>(std::move(end)), owned)) {
+    for (const core::ArrayId& array : owned) engine_->arrays().Free(Everybody(), array.value()).IgnoreError();
+  }
   MutexLock lock(mutex_);
   stored_.erase((*job)->sequence);
   return absl::OkStatus();
@@ -389,22 +435,56 @@ void DurableJobs::PruneNowAndThen(const std::stop_token& stop) {
   });
   std::string told;
   while (!stop.stop_requested()) {
-    const absl::StatusOr<journal::PruneReport> report =
-        journal::Prune(*journal_, spool_.get(),
-                       {.now = journal::WallTime::clock::now(),
-                        .age = options_.age,
-                        .bytes = options_.limits.bytes,
-                        .history_age = options_.history_age});
-    const std::string trouble = !report.ok()             ? std::string(report.status().message())
-                                : report->notes.empty() ? ""
-                                                         : report->notes.front();
-    if (!trouble.empty() && trouble != told) Say(LogLevel::kWarning, absl::StrCat("tidying up the journal: ", trouble));
-    told = trouble;
-    const steady_clock::time_point until = steady_clock::now() + kPruneInterval;
+    // What is released is written down first, which a full disk does not let happen.
+    if (const absl::Status healthy = journal_->Accepting(); !healthy.ok()) {
+      TellWaiting(healthy);
+    } else {
+      Tidy(told);
+    }
+    const steady_clock::time_point until = steady_clock::now() + kHealthInterval;
     MutexLock lock(mutex);
     while (!stop.stop_requested() && stopped.WaitUntil(mutex, until)) {
     }
   }
+}
+
+void DurableJobs::Tidy(std::string& told) {
+  if (steady_clock::now() < next_prune_) return;
+  next_prune_ = steady_clock::now() + kPruneInterval;
+  const absl::StatusOr<journal::PruneReport> report = journal::Prune(*journal_, spool_.get(),
+                                                                     {.now = journal::WallTime::clock::now(),
+                                                                      .age = options_.age,
+                                                                      .bytes = options_.limits.bytes,
+                                                                      .history_age = options_.history_age});
+  const std::string trouble = !report.ok()            ? std::string(report.status().message())
+                              : report->notes.empty() ? ""
+                                                      : report->notes.front();
+  if (!trouble.empty() && trouble != told) Say(LogLevel::kWarning, absl::StrCat("tidying up the journal: ", trouble));
+  told = trouble;
+}
+
+void DurableJobs::TellWaiting(const absl::Status& why) {
+  std::map<std::uint64_t, std::function<void()>> waiting;
+  {
+    MutexLock lock(mutex_);
+    std::swap(waiting, waiting_);
+  }
+  for (const auto& [number, told] : waiting) {
+    Say(LogLevel::kError, absl::StrCat("the end of job ", number,
+                                       " is not in the journal yet; should this daemon die, the "
+                                       "next one would run it again: ",
+                                       why.message()));
+    told();
+  }
+}
+
+std::function<void()> DurableJobs::TakeWaiting(std::uint64_t number) {
+  MutexLock lock(mutex_);
+  const auto at = waiting_.find(number);
+  if (at == waiting_.end()) return nullptr;
+  std::function<void()> told = std::move(at->second);
+  waiting_.erase(at);
+  return told;
 }
 
 void DurableJobs::Stop() {

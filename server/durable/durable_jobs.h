@@ -36,7 +36,9 @@ class DurableJobs : public core::JobLog {
     journal::JournalOptions journal;
     std::string spool;  // folder of inputs and results
     journal::SpoolLimits limits;
-    std::chrono::nanoseconds retention{};    // of ends that the engine keeps
+    std::chrono::nanoseconds retention{};  // of ends that the engine keeps, as the next two
+    std::size_t retained_jobs = 0;
+    std::uint64_t retained_bytes = 0;        // inline
     std::chrono::nanoseconds age{};          // of fetched results in the spool; 0: any
     std::chrono::nanoseconds history_age{};  // of rows in the journal; 0: any
     Log log;
@@ -48,14 +50,16 @@ class DurableJobs : public core::JobLog {
 
   // OK, or why no job is taken now.
   absl::Status Accepting() const;
+  // The largest number that a job in the journal has: new ones have to be above it.
+  std::uint64_t last_number() const { return recovered_.last_number; }
 
   // The request of a spec that a daemon before this one took. May look at files.
   using Parse = std::function<absl::StatusOr<core::JobRequest>(const core::Principal& who, const v1::JobSpec& spec)>;
   // Once, before Accept: the engine whose log this is gets the jobs of daemons before this one.
   void Restore(core::Engine& engine, const wire::ReceiptFacts& facts, const Parse& parse);
 
-  // Calls `done` once, on any thread: with the id, when the job is on the disk. `request` is what `spec` says. Waits for
-  // the file system if MustWait.
+  // Calls `done` once, on any thread: with the id, when the job is on the disk. `request` is what `spec` says. Waits
+  // for the file system if MustWait.
   using Done = std::function<void(absl::StatusOr<core::JobId>)>;
   static bool MustWait(const v1::JobSpec& spec);
   void Accept(const core::Principal& who, core::JobRequest request, const v1::JobSpec& spec, Done done);
@@ -85,7 +89,8 @@ class DurableJobs : public core::JobLog {
 
   explicit DurableJobs(Options options) : options_(std::move(options)) {}
   absl::Status OpenJournal();
-  void RestoreOne(const journal::KeptJob& kept, const Parse& parse);
+  void RestoreEnded(const journal::KeptJob& kept, std::uint64_t& bytes_left);
+  void RestoreUnfinished(const journal::KeptJob& kept, const Parse& parse);
   absl::StatusOr<core::JobRequest> RequestOf(const journal::KeptJob& kept, const core::RestoredJob& job, bool ran,
                                              const Parse& parse) const;
   absl::StatusOr<journal::Spool::Stored> StoreInputs(const core::Job& job, const v1::JobSpec& spec);
@@ -94,11 +99,17 @@ class DurableJobs : public core::JobLog {
   void Write(const Ending& ending);
   absl::StatusOr<std::vector<journal::SpooledFile>> StoreOutputs(const Ending& ending);
   void PruneNowAndThen(const std::stop_token& stop);
+  void Tidy(std::string& told);
+  // The ends that wait to be written are told all the same.
+  void TellWaiting(const absl::Status& why);
+  std::function<void()> TakeWaiting(std::uint64_t number);
+  absl::Status NotTaken(const absl::Status& why) const;
   void Say(core::LogLevel level, const std::string& text) const { options_.log(level, text); }
 
   const Options options_;
-  std::unique_ptr<journal::Journal> journal_;  // null: it could not be opened, and `unable_` says why
   std::unique_ptr<journal::Spool> spool_;
+  std::unique_ptr<journal::Journal> journal_;  // null: it could not be opened, and `unable_` says why
+  journal::Recovered recovered_;               // until Restore
   absl::Status unable_;
   core::Engine* engine_ = nullptr;
   wire::ReceiptFacts facts_;
@@ -106,6 +117,8 @@ class DurableJobs : public core::JobLog {
   std::atomic<bool> suspended_{false}, stopped_{false};
   mutable Mutex mutex_;
   std::map<std::uint64_t, std::vector<journal::SpooledFile>> stored_ ABSL_GUARDED_BY(mutex_);  // by job
+  std::map<std::uint64_t, std::function<void()>> waiting_ ABSL_GUARDED_BY(mutex_);             // ends, by job
+  std::chrono::steady_clock::time_point next_prune_;                                           // of the pruning thread
   Mutex loading_;  // held while files are read; taken before mutex_
   std::unique_ptr<FileThread> ends_;
   std::jthread pruning_;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status.h"
+#include "server/wire/job.h"
 #include "server/wire/status.h"
 #include "server/wire/values.h"
 
@@ -20,11 +21,12 @@ core::StateChange ChangeFrom(const journal::Change& change) {
 
 // What the daemon of that job had in memory, as long as there is memory for it.
 std::shared_ptr<const HostBuffer> DataFrom(const v1::JobResult& inline_outputs, const std::string& name,
-                                           core::ArrayStore& arrays) {
+                                           core::ArrayStore* arrays) {
+  if (arrays == nullptr) return nullptr;
   const auto& outputs = inline_outputs.outputs();
   const auto at = std::find_if(outputs.begin(), outputs.end(), [&](const auto& one) { return one.name() == name; });
   if (at == outputs.end()) return nullptr;
-  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays.AllocateBuffer(at->inline_().size());
+  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays->AllocateBuffer(at->inline_().size());
   if (!buffer.ok()) return nullptr;
   if (!at->inline_().empty()) std::memcpy((*buffer)->data(), at->inline_().data(), at->inline_().size());
   return *std::move(buffer);
@@ -35,12 +37,6 @@ bool HasFile(const journal::KeptJob& kept, const std::string& name) {
 }
 
 }  // namespace
-
-std::uint64_t RequestHash(const journal::Sha256& payload) {
-  std::uint64_t hash = 0;
-  std::memcpy(&hash, payload.bytes.data(), sizeof(hash));
-  return hash;
-}
 
 journal::JobAccepted AcceptedRecord(const core::Job& job, const std::string& kernel, std::string request) {
   journal::JobAccepted record;
@@ -107,13 +103,13 @@ core::RestoredJob RestoredFrom(const journal::KeptJob& kept) {
   job.request.label = accepted.label;
   job.request.priority = accepted.priority;
   job.request.time_limit = accepted.time_limit;
-  job.request.payload_hash = RequestHash(accepted.payload_hash);
+  job.request.payload_hash = wire::HashOf(accepted.request);
   for (const journal::Change& change : kept.changes) job.changes.push_back(ChangeFrom(change));
   job.fetched = kept.fetch_time.has_value();
   return job;
 }
 
-absl::StatusOr<core::JobEnd> EndFrom(const journal::KeptJob& kept, core::ArrayStore& arrays) {
+absl::StatusOr<core::JobEnd> EndFrom(const journal::KeptJob& kept, core::ArrayStore* arrays) {
   v1::JobEnd message;
   v1::JobResult inline_outputs;
   if (!message.ParseFromString(kept.end) || !inline_outputs.ParseFromString(kept.outputs)) {

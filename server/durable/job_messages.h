@@ -17,9 +17,6 @@ namespace hotplate::server {
 
 // `request`: the bytes of the job's spec; `inputs`: those of its inputs that are in the spool.
 journal::JobAccepted AcceptedRecord(const core::Job& job, const std::string& kernel, std::string request);
-// The hash by which a repeated request is known, from the bytes of its spec; the same for every daemon.
-std::uint64_t RequestHash(const journal::Sha256& payload);
-
 // The end without the data of its outputs. Data of outputs that came inline go into `outputs`.
 struct EndMessage {
   std::string end, outputs;
@@ -31,7 +28,8 @@ journal::JobUse UseOf(const core::JobEnd& end);
 
 // What the journal kept of a job, as the engine takes it back; of one that is to run, without its request.
 core::RestoredJob RestoredFrom(const journal::KeptJob& kept);
-// Its end. Outputs that are in files alone are marked as stored. DATA_LOSS: this is no message of an end.
-absl::StatusOr<core::JobEnd> EndFrom(const journal::KeptJob& kept, core::ArrayStore& arrays);
+// Its end. Outputs that are in files alone, or all that are (null), are marked as stored. DATA_LOSS: this is no message
+// of an end.
+absl::StatusOr<core::JobEnd> EndFrom(const journal::KeptJob& kept, core::ArrayStore* arrays);
 
 }  // namespace hotplate::server

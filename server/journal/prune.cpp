@@ -151,7 +151,7 @@ absl::StatusOr<PruneReport> Prune(Journal& journal, Spool* spool, const PruneBou
       continue;
     }
     const bool old = bounds.age.count() > 0 && ToNs(bounds.now) - job.end_ns >= bounds.age.count();
-    const bool much = bounds.bytes > 0 && spool != nullptr && spool->used_bytes() > bounds.bytes;
+    const bool much = bounds.bytes > 0 && job.bytes > 0 && spool != nullptr && spool->used_bytes() > bounds.bytes;
     if (!old && !much) continue;
     if (absl::Status released = Release(journal, spool, job, bounds, report); !released.ok()) return released;
   }

@@ -175,8 +175,9 @@ void Writer::Loop() {
     if (last) return;
     RunTasks();
     if (!write) continue;
-    const bool sync = group.empty() || std::any_of(group.begin(), group.end(),
-                                  [](const Entry& entry) { return entry.durability == Durability::kSynced; });
+    const bool sync = group.empty() || std::any_of(group.begin(), group.end(), [](const Entry& entry) {
+                        return entry.durability == Durability::kSynced;
+                      });
     Settle(group, sums, WriteGroup(group, sums, sync ? Index::Sync::kNow : Index::Sync::kLater));
   }
 }

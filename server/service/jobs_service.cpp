@@ -207,9 +207,8 @@ grpc::ServerUnaryReactor* JobsService::FetchResult(grpc::CallbackServerContext* 
                                                    v1::FetchResultResponse* response) {
   DurableJobs* const durable = context_.durable();
   if (durable == nullptr || !durable->IsStored(IdOf(request->job_id()))) {
-    return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) {
-      return ShowResult(who, request->job_id(), *response);
-    });
+    return AnswerNow(context_, call, core::Scope::kObserve,
+                     [&](const core::Principal& who) { return ShowResult(who, request->job_id(), *response); });
   }
   grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
   const absl::StatusOr<core::Principal> who = context_.Admit(*call, core::Scope::kObserve);

@@ -246,6 +246,10 @@ std::uint64_t HashOf(const v1::JobSpec& spec) {
 
 }  // namespace
 
+std::uint64_t HashOf(const std::string& canonical) {
+  return absl::Hash<absl::string_view>()(absl::string_view(canonical));
+}
+
 std::string CanonicalBytes(const v1::JobSpec& spec) {
   std::string bytes(spec.ByteSizeLong(), '\0');
   WriteCanonical(spec, bytes.data(), bytes.size());

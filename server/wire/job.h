@@ -34,6 +34,8 @@ absl::StatusOr<core::JobRequest> FromProto(const v1::JobSpec& spec, const JobBou
 
 // The same bytes for the same content, in any order of its maps.
 std::string CanonicalBytes(const v1::JobSpec& spec);
+// Of these bytes: JobRequest::payload_hash. Compared only within one process.
+std::uint64_t HashOf(const std::string& canonical);
 
 // Whether FromProto will touch the file system, and may therefore wait.
 bool NeedsFiles(const v1::JobSpec& spec);

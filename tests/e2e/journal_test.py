@@ -2,6 +2,8 @@
 
 import json
 import os
+import pathlib
+import shutil
 import signal
 
 import numpy as np
@@ -10,7 +12,7 @@ import harness
 
 
 class Journal(harness.Case):
-    flags = ("--lanes", "1", "--drain-timeout", "200ms")
+    flags = ("--journal", "on", "--lanes", "1", "--drain-timeout", "200ms")
 
     def setUp(self):
         self.daemon = self.start_daemon(*self.flags)
@@ -76,7 +78,7 @@ class Results(Journal):
 
 class Waiting(Journal):
     def test_what_waits_runs_and_what_ran_runs_again(self):
-        runs = self.submit_long_job()
+        runs = self.submit_long_job("--priority", "10")
         self.save("x.npy", np.arange(6, dtype=np.float32))
         waits = [self.submit("vector_add", "x.npy", "x.npy", "--priority", str(priority)) for priority in (0, 5)]
         self.kill_and_restart()
@@ -94,10 +96,23 @@ class Waiting(Journal):
         self.kill_and_restart()
         self.assertEqual(self.job(runs)["state"], "CANCELLED")
 
+    def test_waiting_jobs_hold_no_descriptors(self):
+        self.save("held.npy", np.ones(1000))
+        self.hotplate("put", "held.npy", "--name", "H")
+        runs = self.submit_long_job()
+        jobs = [self.submit("vector_add", "array:H", "array:H") for _ in range(20)]
+        self.kill_and_restart()
+        self.wait_for_state(runs, "RUNNING")
+        open_files = [os.readlink(path) for path in pathlib.Path(f"/proc/{self.daemon.pid}/fd").iterdir() if path.is_symlink()]
+        self.assertEqual([path for path in open_files if path.endswith(".npy")], [])
+        self.hotplate("cancel", runs)
+        for job in jobs:
+            self.completed(job)
+
     def test_no_rerun(self):
         job = self.submit_long_job("--no-rerun")
         self.kill_and_restart()
-        self.hotplate("wait", job, code=harness.FAILED, says="it ran when its daemon died, and is not to run again (--no-rerun)")
+        self.hotplate("wait", job, code=harness.FAILED, says="it ran when its daemon ended, and is not to run again (--no-rerun)")
 
     def test_held_arrays_are_kept_for_it(self):
         values = np.arange(100_000, dtype=np.float64)
@@ -117,7 +132,7 @@ class Waiting(Journal):
         runs = self.submit_long_job()
         waits = self.submit("integrate2d", "--n", "10")
         watcher = self.start("watch", waits)
-        self.hotplate("down", says=f"2 jobs that go on with the next daemon of this name (job {waits}, job {runs})")
+        self.hotplate("down", "--yes", says=f"2 jobs that go on with the next daemon of this name (job {waits}, job {runs})")
         self.assertIn(f"job {waits} (integrate2d) goes on with the next daemon", "".join(watcher.communicate(timeout=harness.PATIENCE)))
         self.assertEqual(self.daemon.wait(timeout=harness.PATIENCE), 0)
         self.daemon = self.start_daemon(*self.flags)
@@ -127,7 +142,38 @@ class Waiting(Journal):
         self.assertEqual(self.completed(waits)["state"], "COMPLETED")
 
 
+class Numbers(Journal):
+    def test_a_lost_folder_of_job_ids_gives_no_number_twice(self):
+        runs = self.submit_long_job()
+        self.stop_daemon(self.daemon, signal.SIGKILL)
+        shutil.rmtree(self.directory / "jobs")
+        self.daemon = self.start_daemon(*self.flags)
+        new = self.submit("integrate2d", "--n", "10")
+        self.assertGreater(int(new), int(runs))
+        self.wait_for_state(runs, "RUNNING")
+        self.hotplate("cancel", runs)
+        self.completed(new)
+
+
+class Many(Journal):
+    flags = (*Journal.flags, "--retained-jobs", "5")
+
+    def test_ends_of_before_take_no_room_from_new_jobs(self):
+        for n in range(5):
+            self.completed(self.submit("integrate2d", "--n", str(10 + n)))
+        self.hotplate("submit", "integrate2d", "--n", "15", code=harness.TRY_LATER, says="limit retained-jobs: 5")
+        self.kill_and_restart()
+        self.assertEqual(len(self.answer("jobs")["jobs"]), 5)
+        self.completed(self.submit("integrate2d", "--n", "15"))
+
+
 class Requests(Journal):
+    def test_a_request_id_is_one_for_run_and_submit(self):
+        words = ("integrate2d", "--n", "10", "--request-id", "both")
+        job = self.submit(*words)
+        self.completed(job)
+        self.assertEqual(self.answer("run", *words)["jobId"], job)
+
     def test_a_request_id_runs_once(self):
         words = ("integrate2d", "--n", "10", "--request-id", "mine")
         job = self.submit(*words)
@@ -149,11 +195,11 @@ class Broken(harness.Case):
         self.assertEqual(self.stop_daemon(daemon), 0)
 
     def test_without_a_journal_jobs_end_with_the_daemon(self):
-        daemon = self.start_daemon("--journal", "off", name="off")
+        daemon = self.start_daemon(name="off")
         job = self.answer("--server", "off", "submit", "integrate2d", "--n", "10")["jobId"]
         self.hotplate("--server", "off", "wait", job)
         self.stop_daemon(daemon, signal.SIGKILL)
-        daemon = self.start_daemon("--journal", "off", name="off")
+        daemon = self.start_daemon(name="off")
         self.hotplate("--server", "off", "result", job, code=harness.INVALID, says=f'job {job} was of daemon "off", which died')
         self.assertEqual(self.stop_daemon(daemon), 0)
 

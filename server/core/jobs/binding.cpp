@@ -92,6 +92,7 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
       using File = std::shared_ptr<const NpyFile>;
       if (auto* buffer = std::get_if<Buffer>(&input.source)) bound.buffer = std::move(*buffer);
       if (auto* file = std::get_if<File>(&input.source)) bound.file = std::move(*file);
+      if (auto* stored = std::get_if<StoredArray>(&input.source)) bound.stored = std::move(stored->path);
     }
   }
   if (absl::Status status = BindOutputs(who, request, job, violations); !status.ok()) return status;
@@ -170,6 +171,7 @@ absl::Status Binder::ResolveInputs(const Principal& who, JobRequest& request, Da
       input.signature = (*file)->signature();
       continue;
     }
+    if (std::holds_alternative<StoredArray>(input.source)) continue;
     const std::optional<std::size_t> bytes = ByteSize(input.signature);
     if (!bytes || *bytes > kMaxArrayBytes) {
       violations.push_back({field, absl::StrCat(input.name, ": an array of ", hotplate::ToString(input.signature),

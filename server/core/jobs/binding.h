@@ -23,6 +23,7 @@ struct BoundInput {
   // One of the two; neither where Check was given a signature alone.
   std::shared_ptr<const HostBuffer> buffer;
   std::shared_ptr<const NpyFile> file;
+  std::string stored = {};  // the path of a StoredArray
 };
 
 struct BoundOutput {

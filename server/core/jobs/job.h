@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -58,8 +59,9 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   bool submitted_attached = false;
   bool durable = false;              // written down before it is acknowledged (jobs/job_log.h)
   bool may_rerun = true;             // by the next daemon, where this one dies while it runs
+  bool waits_for_start = false;      // that it runs is written down before it does
   std::vector<StateChange> earlier;  // its changes under daemons before this one
-  bool tiny = false;  // IsTiny (run/tiny.h)
+  bool tiny = false;                 // IsTiny (run/tiny.h)
   // Somebody may come back for it, so there has to be room to keep it, and its inline results of at most so many bytes.
   bool promised = false;
   std::uint64_t promised_bytes = 0;
@@ -90,6 +92,10 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   SteadyTime told_progress_time;
 
   TaskControl control;  // thread-safe
+  // A durable one that is left to the next daemon: it neither waits nor runs.
+  mutable std::atomic<bool> suspended{false};
+  // Its run is over, and its end is being written down.
+  mutable std::atomic<bool> ending{false};
 
  private:
   friend absl::Status Apply(Job& job, const JobEvent& event);

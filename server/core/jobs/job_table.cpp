@@ -31,16 +31,25 @@ void JobTable::Restore(const std::shared_ptr<Job>& job, std::uint64_t number) {
   job->sequence = number;
   job->id = JobId(absl::StrCat(job->sequence));
   jobs_.emplace_hint(jobs_.end(), job->sequence, job);
-  if (!job->request_key.empty()) requests_.emplace(job->request_key, job.get());
+  if (!job->request_key.empty()) {
+    // The newest job of a key has it. (The key is the job's own text.)
+    requests_.erase(job->request_key);
+    requests_.emplace(job->request_key, job.get());
+  }
   if (!job->promised) return;
   ++active_promises_;
   active_bytes_ += job->promised_bytes;
 }
 
+void JobTable::ForgetRequest(const Job& job) {
+  const auto at = requests_.find(job.request_key);
+  if (at != requests_.end() && at->second == &job) requests_.erase(at);
+}
+
 std::shared_ptr<Job> JobTable::Withdraw(Job& job) {
   std::shared_ptr<Job> gone = job.shared_from_this();
   jobs_.erase(job.sequence);
-  if (!job.request_key.empty()) requests_.erase(job.request_key);
+  ForgetRequest(job);
   if (job.promised) {
     --active_promises_;
     active_bytes_ -= job.promised_bytes;
@@ -110,8 +119,8 @@ void JobTable::Ended(const std::shared_ptr<Job>& job) {
     --active_promises_;
     active_bytes_ -= job->promised_bytes;
   }
-  const bool awaited =
-      !job->record().attached && job->record().state != JobState::kCancelled;  // whoever cancels a job knows its end
+  const bool awaited = job->promised && !job->record().attached &&
+                       job->record().state != JobState::kCancelled;  // whoever cancels a job knows its end
   Put(job, job->keeps_request || awaited         ? JobShelf::kPromised
            : job->record().attached && job->tiny ? JobShelf::kTiny
                                                  : JobShelf::kDelivered);
@@ -154,7 +163,7 @@ std::shared_ptr<Job> JobTable::Remove(Shelf& shelf, Limit limit) {
   std::shared_ptr<Job> job = Take(*shelf.jobs.begin()->second);
   job->retained_bytes = 0;
   jobs_.erase(job->sequence);
-  if (!job->request_key.empty()) requests_.erase(job->request_key);
+  ForgetRequest(*job);
   gone_[job->sequence % kRemembered] = {job->sequence, limit};
   return job;
 }

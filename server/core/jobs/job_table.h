@@ -79,6 +79,7 @@ class JobTable {
   };
   static constexpr std::size_t kRemembered = 1 << 16;
 
+  void ForgetRequest(const Job& job);
   Shelf& ShelfOf(const Job& job);
   void Put(const std::shared_ptr<Job>& job, JobShelf where);
   std::shared_ptr<Job> Take(Job& job);  // from its shelf

@@ -19,7 +19,8 @@ constexpr nanoseconds kProgressInterval = std::chrono::milliseconds(100);
 // Outputs that were kept as arrays under a name or a lease do not go with the job.
 bool IsUnfetched(const Job& job) {
   const JobRecord& record = job.record();
-  if (job.durable || record.attached || record.fetched || record.end == nullptr || record.end->outputs_dropped) return false;
+  if (job.durable || record.attached || record.fetched || record.end == nullptr || record.end->outputs_dropped)
+    return false;
   const std::vector<JobOutputValue>& outputs = record.end->outputs;
   // An output without elements, as of svd's values alone, is nobody's loss.
   return !record.owned_arrays.empty() || std::any_of(outputs.begin(), outputs.end(), [](const JobOutputValue& one) {
@@ -124,12 +125,13 @@ void Jobs::Restore(const std::shared_ptr<Job>& job, std::uint64_t number, const 
   if (record.fetched) table_.Fetched(*job);
 }
 
-void Jobs::Load(Job& job, std::shared_ptr<const JobEnd> end, std::vector<ArrayId> owned_arrays) {
+bool Jobs::Load(Job& job, std::shared_ptr<const JobEnd> end, std::vector<ArrayId> owned_arrays) {
   JobEvent loaded = Event(Kind::kOutputsLoaded);
   loaded.end = std::move(end);
   loaded.owned_arrays = std::move(owned_arrays);
   MutexLock lock(mutex_);
-  Record(job, loaded);
+  // It may have left the table meanwhile.
+  return job.shelf != JobShelf::kNone && Record(job, loaded);
 }
 
 absl::StatusOr<JobId> Jobs::Rejoin(Job& job, const JobRequest& request, std::shared_ptr<JobObserver> observer,
@@ -160,7 +162,7 @@ absl::StatusOr<JobId> Jobs::Rejoin(Job& job, const JobRequest& request, std::sha
 
 void Jobs::Started(Job& job, const std::string& device, SteadyTime at) {
   JobEvent started{.kind = Kind::kStarted, .time = clock_.WallNow(), .at = at, .device = device};
-  if (job.durable && !job.may_rerun && options_.log != nullptr) {
+  if (job.waits_for_start && options_.log != nullptr) {
     options_.log->WriteStart(job, started, SequenceOfNext(job));
   }
   MutexLock lock(mutex_);
@@ -180,6 +182,7 @@ void Jobs::End(Job& job, JobEnd end, std::vector<ArrayId> owned_arrays) {
   event.end = std::make_shared<const JobEnd>(std::move(end));
   event.owned_arrays = std::move(owned_arrays);
   if (!job.durable || options_.log == nullptr) return EndNow(job, std::move(event));
+  job.ending.store(true);
   options_.log->WriteEnd(job.shared_from_this(), event, SequenceOfNext(job),
                          [this, kept = job.shared_from_this(), event] { EndNow(*kept, event); });
 }
@@ -513,6 +516,7 @@ std::optional<SteadyTime> Jobs::IdleSinceLocked() const {
   if (active_.empty()) return idle_since_;
   SteadyTime since = SteadyTime::min();
   for (const Job* const job : active_) {
+    if (job->suspended.load()) continue;
     const std::optional<SteadyTime> quiet = job->work != nullptr ? job->work->quiet_since() : std::nullopt;
     if (!quiet) return std::nullopt;
     since = std::max(since, *quiet);

@@ -78,8 +78,8 @@ class Jobs {
   bool RequestCancel(Job& job, std::string reason);
   // Nobody has the job any more. Tells everybody; of a durable job, once its end is written down.
   void End(Job& job, JobEnd end, std::vector<ArrayId> owned_arrays = {});
-  // The outputs of a restored job are there now.
-  void Load(Job& job, std::shared_ptr<const JobEnd> end, std::vector<ArrayId> owned_arrays);
+  // The outputs of a restored job are there now. False: the job is not.
+  bool Load(Job& job, std::shared_ptr<const JobEnd> end, std::vector<ArrayId> owned_arrays);
   // Facts needed to end a job.
   struct Standing {
     bool time_limit_reached = false, cancel_requested = false, attached = false, watched = false;

@@ -1,5 +1,6 @@
 #include "server/core/jobs/make_job.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "server/core/run/outside_work.h"
@@ -56,6 +57,9 @@ std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, Bo
   job->on_disconnect = request.on_disconnect;
   job->durable = request.durable;
   job->may_rerun = request.may_rerun;
+  job->waits_for_start =
+      job->durable && (!request.may_rerun || std::any_of(bound.outputs.begin(), bound.outputs.end(),
+                                                         [](const auto& one) { return one.file != nullptr; }));
   job->tiny = !request.durable && IsTiny(bound);
   job->keeps_request = !job->request_key.empty() && !request.forget_when_delivered;
   job->promised = job->keeps_request || !request.attached || request.on_disconnect == DisconnectPolicy::kDetach;

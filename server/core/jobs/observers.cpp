@@ -108,9 +108,8 @@ bool Observers::Tell(Job& job) {
   absl::InlinedVector<std::shared_ptr<Subscription>, 2> told;
   MutexLock lock(mutex_);
   while (true) {
-    const auto at = std::find_if(job.subscriptions.begin(), job.subscriptions.end(), [&](const auto& one) {
-      return !one->telling && one->next < job.change_count();
-    });
+    const auto at = std::find_if(job.subscriptions.begin(), job.subscriptions.end(),
+                                 [&](const auto& one) { return !one->telling && one->next < job.change_count(); });
     if (at == job.subscriptions.end()) return told_owner;
     const std::shared_ptr<Subscription>& subscription = told.emplace_back(*at);
     Subscriber& subscriber = *subscription->subscriber;
@@ -145,8 +144,7 @@ bool Observers::TellProgress(Job& job, double fraction) {
   }
   for (const std::shared_ptr<Subscription>& one : told) {
     Subscriber& subscriber = *one->subscriber;
-    if (one->telling || subscriber.closed.load() || one->next != job.change_count() ||
-        job.record().end != nullptr)
+    if (one->telling || subscriber.closed.load() || one->next != job.change_count() || job.record().end != nullptr)
       continue;
     one->telling = true;
     Enter(subscriber);

@@ -26,6 +26,8 @@ std::shared_ptr<Job> MakeRestored(const RestoredJob& restored, BoundJob bound, s
   std::shared_ptr<Job> job =
       MakeJob(restored.owner, restored.request, std::move(bound), restored.request_key, inline_bytes);
   job->sequence = restored.number;
+  // An end stays as long as new jobs leave room for it: it is written down.
+  if (restored.end != nullptr) job->promised = job->keeps_request = false;
   job->earlier.assign(restored.changes.begin(), restored.changes.begin() + LastPending(restored.changes));
   return job;
 }

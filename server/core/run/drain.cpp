@@ -12,6 +12,8 @@ namespace {
 
 // On top of a kernel's own bound, for the lane to see to the end of the job.
 constexpr nanoseconds kCancelMargin = std::chrono::seconds(1);
+// For an end that is being written down.
+constexpr nanoseconds kEndWritten = std::chrono::seconds(5);
 // Nobody says when a client has fetched what is its, or when something has stalled.
 constexpr std::chrono::milliseconds kLook{50};
 
@@ -63,6 +65,10 @@ bool Drain::CutOff() {
   const std::string reason = absl::StrCat("was cancelled: the daemon stops: ", parts_.jobs.drain_reason());
   nanoseconds bound{};
   for (const std::shared_ptr<Job>& job : late) {
+    if (job->ending.load()) {
+      bound = std::max(bound, kEndWritten);
+      continue;
+    }
     if (job->durable) {
       parts_.suspend(*job);
       continue;
@@ -72,10 +78,10 @@ bool Drain::CutOff() {
   }
   const Time until = std::chrono::steady_clock::now() + bound + kCancelMargin;
   parts_.jobs.AwaitEnds(until, [](const Job& job) {
-    return job.durable || (job.record().state == JobState::kRunning && !IsChunked(job));
+    return (job.durable && !job.ending.load()) || (job.record().state == JobState::kRunning && !IsChunked(job));
   });
   for (const std::shared_ptr<Job>& job : parts_.jobs.Active()) {
-    if (job->durable) {
+    if (job->durable && !job->ending.load()) {
       parts_.log(LogLevel::kInfo, absl::StrCat("job ", job->id.value(), " ", job->spec().name(),
                                                " goes on with the next daemon of this name"));
       parts_.jobs.TellWatchers(*job, absl::StrCat("job ", job->id.value(), " (", job->spec().name(),

@@ -235,7 +235,18 @@ absl::Status TaskRunner::Gather(Job& job, RunResult& result) {
     const BoundInput& input = job.bound.inputs[i];
     const SteadyTime start = clock_.Now();
     const std::string& name = call.spec->inputs()[i].name;
-    if (input.file == nullptr) {
+    std::shared_ptr<const NpyFile> file = input.file;
+    if (!input.stored.empty()) {
+      std::variant<NpyFile, NpyError> opened = NpyFile::Open(input.stored);
+      if (const auto* error = std::get_if<NpyError>(&opened)) {
+        return absl::FailedPreconditionError(absl::StrCat(name, ": ", input.stored, ": ", error->message));
+      }
+      file = std::make_shared<const NpyFile>(std::get<NpyFile>(std::move(opened)));
+      if (file->signature() != call.inputs[i]) {
+        return absl::DataLossError(absl::StrCat(name, ": ", input.stored, " has changed since it was written"));
+      }
+    }
+    if (file == nullptr) {
       if (input.buffer->absent()) {
         if (absl::Status status = arrays_.FetchFor(device_.id, input.buffer); !status.ok()) return Named(name, status);
         if (!input.buffer->absent()) result.load = result.load.value_or(nanoseconds::zero()) + (clock_.Now() - start);
@@ -245,7 +256,7 @@ absl::Status TaskRunner::Gather(Job& job, RunResult& result) {
     }
     absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays_.AllocateBuffer(ByteSize(call.inputs[i]).value_or(0));
     if (!buffer.ok()) return Named(name, buffer.status());
-    if (const std::optional<NpyError> error = input.file->Read((*buffer)->bytes(), cancelled)) {
+    if (const std::optional<NpyError> error = file->Read((*buffer)->bytes(), cancelled)) {
       if (error->system_error == ECANCELED && cancelled()) return absl::CancelledError(error->message);
       return absl::FailedPreconditionError(absl::StrCat(name, ": ", error->message));
     }

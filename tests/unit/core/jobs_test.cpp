@@ -18,6 +18,12 @@ using Kind = JobEvent::Kind;
 class Story : public JobLog, public JobObserver {
  public:
   void Append(const Job&, const JobEvent& event) override { Add("log: " + std::string(Name(event.kind))); }
+  void WriteStart(const Job&, const JobEvent&, std::uint64_t) override {}
+  void WriteEnd(std::shared_ptr<const Job>, const JobEvent&, std::uint64_t, std::function<void()> told) override {
+    told();
+  }
+  void Suspend() override {}
+  void Stop() override {}
   void OnChange(const JobId&, std::uint64_t, const StateChange& change, const std::shared_ptr<const JobEnd>&) override {
     Add("told: " + std::string(Name(change.state)));
   }
