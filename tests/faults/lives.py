@@ -32,7 +32,7 @@ from harness import ENDED, PATIENCE, wait_until  # noqa: E402
 
 NAME = "local"
 # The number of ended jobs is not what is tested.
-FLAGS = ("--name", NAME, "--device", "cpu", "--lanes", "2", "--listen", "127.0.0.1", "--retained-jobs", "1000000",
+FLAGS = ("--name", NAME, "--device", "cpu", "--lanes", "2", "--listen", "127.0.0.1", "--journal", "on", "--retained-jobs", "1000000",
          "--retained-bytes", "8GiB")
 
 
