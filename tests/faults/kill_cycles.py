@@ -6,9 +6,11 @@
 
 A cycle starts a daemon, in one of two cycles after others that are killed while they start and recover. Threads submit jobs,
 ask again for some, look after others and fetch their results. Then the daemon is killed with SIGKILL: at a random moment, at an
-acknowledgement, or when a job has just written its file; one of four is told to stop, and killed while it stops. A submit without an answer is repeated under
-its request id when the next daemon serves. The last daemon lives: each acknowledged job has to end, and its result is compared
-with NumPy's. Kills do not lose what was written and not synced, as power cuts do.
+acknowledgement, or when a job has just written its file; one of four is told to stop, and killed while it stops. A submit
+without an answer is repeated under its request id when the next daemon serves. The last daemon lives: each acknowledged job has
+to end, and its result is compared with NumPy's. Kills do not lose what was written and not synced, as power cuts do.
+
+"Not rerun" are jobs that failed as they should: with --no-rerun, or after they had run as often as a job may.
 """
 
 import argparse
@@ -20,9 +22,7 @@ import time
 
 import left_over
 from known_jobs import KINDS, OF_COMMANDS, Request
-from lives import ENDED, KILLED, PATIENCE, Home, Life
-
-import hotplate
+from lives import ENDED, KILLED, PATIENCE, Home, Life, hotplate
 
 SUBMITTERS = 3
 MOST_SUBMITS, MOST_COMMANDS = 12, 4  # of a thread in one life
@@ -319,8 +319,8 @@ def main():
     completed = not_rerun = 0
     try:
         completed, not_rerun = campaign.run(arguments.cycles)
-    except AssertionError as error:
-        campaign.fault(str(error))
+    except Exception as error:  # whatever it is, the daemon is ended, and the summary printed
+        campaign.fault(f"{type(error).__name__}: {error}")
     finally:
         failed = bool(campaign.faults or campaign.lost or campaign.duplicated)
         campaign.home.close(keep=failed)

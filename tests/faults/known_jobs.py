@@ -4,10 +4,10 @@ import dataclasses
 import json
 import random
 
-import harness
-import hotplate
 import numpy as np
-from hotplate import _core
+from lives import OK, TRY_LATER, hotplate
+
+_core = hotplate._core
 
 SMALL, LARGE = 2_000, 300_000  # elements; LARGE float64 have 2.4 MB: inputs are uploaded, and outputs become arrays
 HELD = 6  # arrays that all jobs share
@@ -46,7 +46,7 @@ class Refused(hotplate.Error):
 
     def __init__(self, code, text):
         super().__init__(f"exit {code}: {text}")
-        self.retry_after = 1 if code == harness.TRY_LATER else None
+        self.retry_after = 1 if code == TRY_LATER else None
 
 
 def held(seed, which):
@@ -115,6 +115,7 @@ def no_rerun(rng, request):
 KINDS = {small: 10, large: 3, two_outputs: 3, expression: 3, of_shared: 4, of_own: 3, slow: 3, of_file: 2}
 OF_COMMANDS = {to_file: 2, no_rerun: 1}
 NOT_RERUN = "is not to run again (--no-rerun)"
+RAN_OFTEN = "and its daemon ended each time before it did"
 
 
 class Request:
@@ -136,7 +137,8 @@ class Request:
 
     def may_end(self, job):
         """Whether it may be as this job, which has not completed, says."""
-        return self.kind is no_rerun and job["state"] == "FAILED" and NOT_RERUN in job["error"]["message"]
+        why = job["error"]["message"]
+        return job["state"] == "FAILED" and (RAN_OFTEN in why or (self.kind is no_rerun and NOT_RERUN in why))
 
     def submit(self, life):
         """Asks for the job, and notes the id that was answered. What it holds is put there, unless it was acknowledged before: its
@@ -155,7 +157,7 @@ class Request:
         if call.no_rerun:
             words.append("--no-rerun")
         code, out, err = life.home.command(*words, "--request-id", self.id, "--label", self.id, "--json")
-        if code != harness.OK:
+        if code != OK:
             raise Refused(code, out + err)
         self.jobs.add(json.loads(out)["jobId"])
 

@@ -25,16 +25,16 @@ sys.path.insert(0, str(ROOT / "tests/e2e"))
 if "PYTHONPATH" not in os.environ:
     sys.path.insert(0, str(BIN.parent / "python"))
 
-import numpy as np  # noqa: E402
-
 import hotplate  # noqa: E402
-from harness import ENDED, PATIENCE, wait_until  # noqa: E402
+import numpy as np  # noqa: E402
+from harness import ENDED, OK, PATIENCE, TRY_LATER, wait_until  # noqa: E402
+
+__all__ = ["ENDED", "OK", "PATIENCE", "TRY_LATER", "Home", "Life", "hotplate", "wait_until"]
 
 NAME = "local"
 # The number of ended jobs is not what is tested.
-FLAGS = ("--name", NAME, "--device", "cpu", "--lanes", "2", "--listen", "127.0.0.1", "--journal", "on", "--retained-jobs", "1000000",
-         "--retained-bytes", "8GiB")
-
+FLAGS = ("--name", NAME, "--device", "cpu", "--lanes", "2", "--listen", "127.0.0.1", "--journal", "on",
+         "--retained-jobs", "1000000", "--retained-bytes", "8GiB")
 
 KILLED = -signal.SIGKILL
 
@@ -145,9 +145,10 @@ class Life:
                 self._held.add(name)
 
     def free(self, name):
-        self.client._core.free(name)
         with self._lock:
-            self._held.discard(name)
+            if name in self._held:
+                self._held.remove(name)
+                self.client._core.free(name)
 
     def stop_soon(self):
         self.killed = True

@@ -50,10 +50,10 @@ bool Drain::OwesClients() {
 }
 
 bool Drain::Await() {
-  const auto none_may_stay = [](const Job&) { return false; };
+  const auto may_stay = [](const Job& job) { return job.suspended.load(); };  // by a drain before this one
   for (Time now = std::chrono::steady_clock::now(); now < end(); now = std::chrono::steady_clock::now()) {
     const Time look = std::min<Time>(end(), now + kLook);
-    if (!parts_.jobs.AwaitEnds(look, none_may_stay)) continue;
+    if (!parts_.jobs.AwaitEnds(look, may_stay)) continue;
     if (!OwesClients()) return true;
     std::this_thread::sleep_until(look);
   }
@@ -65,6 +65,7 @@ bool Drain::CutOff() {
   const std::string reason = absl::StrCat("was cancelled: the daemon stops: ", parts_.jobs.drain_reason());
   nanoseconds bound{};
   for (const std::shared_ptr<Job>& job : late) {
+    if (job->suspended.load()) continue;
     if (job->ending.load()) {
       bound = std::max(bound, kEndWritten);
       continue;

@@ -71,7 +71,7 @@ class DurableJobsTest : public EngineTest {
     return accepted->job;
   }
   void AwaitEndOf(const Job& job) {
-    WaitUntil([&] { return log_->HasEnd(); });
+    ASSERT_TRUE(Eventually([&] { return log_->HasEnd(); }));
     EXPECT_EQ(StateOf(job.id), JobState::kRunning) << "it is not told before it is written";
     log_->Written();
     EXPECT_TRUE(IsEnd(StateOf(job.id)));
@@ -87,7 +87,8 @@ class DurableJobsTest : public EngineTest {
   StateChange Change(std::uint64_t sequence, JobState state) { return {sequence, state, clock_.WallNow(), ""}; }
   std::vector<std::uint64_t> SequencesOf(const JobId& id) {
     std::vector<std::uint64_t> sequences;
-    for (const StateChange& change : engine_->Get(kRoot, id)->changes) sequences.push_back(change.sequence);
+    const JobSnapshot job = engine_->Get(kRoot, id).value();
+    for (const StateChange& change : job.changes) sequences.push_back(change.sequence);
     return sequences;
   }
 
@@ -140,7 +141,7 @@ TEST_F(DurableJobsTest, TheEndOfADaemonLeavesThemAsTheyAre) {
   Start();
   const std::shared_ptr<Job> runs = Accept(Request("copy")), waits = Accept(Request("copy"));
   engine_->Acknowledge(*runs);
-  gate_.AwaitEntered();
+  ASSERT_TRUE(gate_.AwaitEntered(1));
   engine_->Acknowledge(*waits);
   EXPECT_FALSE(engine_->Drain(nanoseconds::zero(), "the allocation ends"));
   EXPECT_EQ(StateOf(runs->id), JobState::kRunning);
@@ -150,27 +151,30 @@ TEST_F(DurableJobsTest, TheEndOfADaemonLeavesThemAsTheyAre) {
 
 TEST_F(DurableJobsTest, WhatWaitedIsQueuedAgainAndItsStoryGoesOn) {
   Start();
-  engine_->Restore(
-      Restored(70, {Change(1, JobState::kPending), Change(2, JobState::kRunning), Change(3, JobState::kPending)}));
+  EXPECT_TRUE(engine_
+                  ->Restore(Restored(70, {Change(1, JobState::kPending), Change(2, JobState::kRunning),
+                                          Change(3, JobState::kPending)}))
+                  .ok());
   const JobId id("70");
-  WaitUntil([&] { return log_->HasEnd(); });
+  ASSERT_TRUE(Eventually([&] { return log_->HasEnd(); }));
   log_->Written();
   EXPECT_EQ(StateOf(id), JobState::kCompleted);
   EXPECT_THAT(SequencesOf(id), ElementsAre(1, 2, 3, 4, 5));
   EXPECT_THAT(log_->lines(), ElementsAre("started", "end 5", "completed"));
   // A watcher who knew all but the end is told that.
-  EXPECT_TRUE(engine_->Watch(kAlice, id, 5, recorder_, 7).ok());
-  EXPECT_THAT(recorder_->StatesOf(id), ElementsAre(JobState::kCompleted));
+  const auto watcher = std::make_shared<Recorder>();
+  EXPECT_TRUE(engine_->Watch(kAlice, id, 5, watcher, 7).ok());
+  EXPECT_THAT(watcher->states(7), ElementsAre(JobState::kCompleted));
 }
 
 TEST_F(DurableJobsTest, WhatCannotRunHereFailsWithTheReason) {
   Start();
   RestoredJob job = Restored(71, {Change(1, JobState::kPending), Change(2, JobState::kRunning)});
   job.refusal = absl::AbortedError("it ran before");
-  engine_->Restore(std::move(job));
+  EXPECT_TRUE(engine_->Restore(std::move(job)).ok());
   RestoredJob unknown = Restored(72, {Change(1, JobState::kPending)});
   unknown.request.kernel = "gone";
-  engine_->Restore(std::move(unknown));
+  EXPECT_TRUE(engine_->Restore(std::move(unknown)).ok());
   log_->Written();
   for (const auto& [id, why] : {std::pair("71", "it ran before"), {"72", "gone"}}) {
     const absl::StatusOr<JobSnapshot> failed = engine_->Get(kRoot, JobId(id));
@@ -188,7 +192,7 @@ TEST_F(DurableJobsTest, AnEndOfBeforeCanBeFetched) {
   JobEnd end{.state = JobState::kCompleted, .error = {}, .outputs = {}, .receipt = {}};
   end.written_receipt = "as it was";
   job.end = std::make_shared<const JobEnd>(std::move(end));
-  engine_->Restore(std::move(job));
+  EXPECT_TRUE(engine_->Restore(std::move(job)).ok());
   const absl::StatusOr<JobSnapshot> fetched = engine_->Fetch(kAlice, JobId("73"));
   ASSERT_TRUE(fetched.ok()) << fetched.status();
   EXPECT_EQ(fetched->end->written_receipt, "as it was");
