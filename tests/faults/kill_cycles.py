@@ -30,6 +30,7 @@ LONGEST_LIFE = 0.5  # seconds
 MOST_ACKNOWLEDGED = 20  # in a life that ends at an acknowledgement
 MOST_FALSE_STARTS = 3
 LONGEST_STOP = 0.2  # seconds until one that stops is killed
+LAST_TRIES = 5
 LAST_WAIT = 5 * PATIENCE  # for all jobs that wait at the end
 MOST_TOLD = 40
 
@@ -47,7 +48,6 @@ class Campaign:
         self.lost = set()  # requests
         self.duplicated = set()
         self.faults = []
-        self.last = None  # the life without a kill
 
     def fault(self, text):
         with self.lock:
@@ -86,8 +86,8 @@ class Campaign:
                     self.unanswered.append(request)
             if life.killed:
                 return False
-            # Another thread asks for it at the same time; whoever is alone is not to be told this.
-            if error.retry_after is None or life is self.last:
+            # Another thread may be asking for it at the same time.
+            if error.retry_after is None:
                 self.fault(f"{request} was refused: {type(error).__name__}: {error}")
         if len(request.jobs) > 1:
             with self.lock:
@@ -219,9 +219,12 @@ class Campaign:
     def finish(self):
         """(the number of jobs that completed with the right result, that of those that were not to run again)."""
         self.home.start()
-        life = self.last = Life(self.home)
-        for _ in range(len(self.unanswered)):
-            self.submit(life, self.unanswered.popleft())
+        life = Life(self.home)
+        for _ in range(LAST_TRIES * len(self.unanswered)):
+            if self.unanswered:
+                self.submit(life, self.unanswered.popleft())
+        for request in self.unanswered:
+            self.fault(f"{request} was not answered by the last daemon")
         # Each once more: it finds the job that it has.
         for request in self.acknowledged():
             if request not in self.lost:

@@ -1,11 +1,11 @@
-"""Jobs whose results NumPy gives to the last bit. Each follows from a seed and its number, so that it can be asked for again."""
+"""Jobs whose results NumPy gives to the last bit. Each follows from a seed and its number, so that it can be asked again."""
 
 import dataclasses
 import json
 import random
 
 import numpy as np
-from lives import OK, TRY_LATER, hotplate
+from lives import NO_DAEMON, OK, TRY_LATER, hotplate
 
 _core = hotplate._core
 
@@ -46,7 +46,7 @@ class Refused(hotplate.Error):
 
     def __init__(self, code, text):
         super().__init__(f"exit {code}: {text}")
-        self.retry_after = 1 if code == TRY_LATER else None
+        self.retry_after = 1 if code in (NO_DAEMON, TRY_LATER) else None  # a busy machine's daemon may be late
 
 
 def held(seed, which):
@@ -141,8 +141,8 @@ class Request:
         return job["state"] == "FAILED" and (RAN_OFTEN in why or (self.kind is no_rerun and NOT_RERUN in why))
 
     def submit(self, life):
-        """Asks for the job, and notes the id that was answered. What it holds is put there, unless it was acknowledged before: its
-        inputs are not looked at then."""
+        """Asks for the job, and notes the id that was answered. What it holds is put there, unless it was acknowledged before:
+        then its inputs are not looked at."""
         call = self.call()
         if self.kind in OF_COMMANDS:
             self._by_command(life, call)

@@ -57,7 +57,8 @@ def spool(home, jobs):
     if verdict != "ok":
         found.append(f"the index: {verdict}")
     if numbers != jobs:
-        found.append(f"the index has jobs {sorted(numbers - jobs, key=int)} too many, and lacks {sorted(jobs - numbers, key=int)}")
+        more, less = sorted(numbers - jobs, key=int), sorted(jobs - numbers, key=int)
+        found.append(f"the index has jobs {more} too many, and lacks {less}")
     for number, file, size, _ in rows:
         path = root / file
         if not path.exists():

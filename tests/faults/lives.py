@@ -27,9 +27,9 @@ if "PYTHONPATH" not in os.environ:
 
 import hotplate  # noqa: E402
 import numpy as np  # noqa: E402
-from harness import ENDED, OK, PATIENCE, TRY_LATER, wait_until  # noqa: E402
+from harness import ENDED, NO_DAEMON, OK, PATIENCE, TRY_LATER, wait_until  # noqa: E402
 
-__all__ = ["ENDED", "OK", "PATIENCE", "TRY_LATER", "Home", "Life", "hotplate", "wait_until"]
+__all__ = ["ENDED", "NO_DAEMON", "OK", "PATIENCE", "TRY_LATER", "Home", "Life", "hotplate", "wait_until"]
 
 NAME = "local"
 # The number of ended jobs is not what is tested.
@@ -86,7 +86,8 @@ class Home:
         return status
 
     def connect(self):
-        return hotplate.connect(directory=str(self.directory), retries=0)
+        # One that is killed is noticed at once; one on a busy machine may take its time.
+        return hotplate.connect(directory=str(self.directory), retries=0, deadline=PATIENCE, connect_timeout=PATIENCE)
 
     def file(self, name, values):
         """The path of a .npy file, which is written unless it is there."""
@@ -111,7 +112,8 @@ class Home:
                 continue
             with contextlib.suppress(OSError):  # it has ended, or is another user's
                 if f"HOTPLATE_DIR={self.directory}\0".encode() in (entry / "environ").read_bytes():
-                    found.append((int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")))
+                    words = (entry / "cmdline").read_bytes().replace(b"\0", b" ")
+                    found.append((int(entry.name), words.decode(errors="replace")))
         return found
 
     def counts(self):
