@@ -16,30 +16,6 @@ using Kind = JobEvent::Kind;
 
 constexpr nanoseconds kProgressInterval = std::chrono::milliseconds(100);
 
-// Outputs that were kept as arrays under a name or a lease do not go with the job.
-bool IsUnfetched(const Job& job) {
-  const JobRecord& record = job.record();
-  if (job.durable || record.attached || record.fetched || record.end == nullptr || record.end->outputs_dropped)
-    return false;
-  const std::vector<JobOutputValue>& outputs = record.end->outputs;
-  // An output without elements, as of svd's values alone, is nobody's loss.
-  return !record.owned_arrays.empty() || std::any_of(outputs.begin(), outputs.end(), [](const JobOutputValue& one) {
-    return one.data != nullptr && one.data->size() > 0;
-  });
-}
-
-bool Passes(const Job& job, const JobFilter& filter) {
-  const JobRecord& record = job.record();
-  const std::vector<JobState>& states = filter.states;
-  if (filter.session && job.owner.session != *filter.session) return false;
-  if (filter.active_only && IsEnd(record.state)) return false;
-  if (!states.empty() && std::find(states.begin(), states.end(), record.state) == states.end()) return false;
-  if (!filter.kernel.empty() && job.spec().name() != filter.kernel) return false;
-  if (!filter.label.empty() && job.label != filter.label) return false;
-  if (filter.unfetched_only && !IsUnfetched(job)) return false;
-  return !filter.submitted_since || job.change(0).time >= *filter.submitted_since;
-}
-
 }  // namespace
 
 Jobs::Jobs(JobsOptions options, Sessions& sessions, ArrayStore& arrays, const Clock& clock, const LogSink& log)
@@ -234,13 +210,6 @@ void Jobs::LogEnd(const Job& job) const {
   log_(level, text);
 }
 
-Jobs::Standing Jobs::StandingOf(const Job& job) const {
-  MutexLock lock(mutex_);
-  const JobRecord& record = job.record();
-  return {record.time_limit_reached, record.cancel_requested, record.attached, !job.subscriptions.empty(),
-          record.cancel_reason};
-}
-
 absl::Status Jobs::Watch(const Principal& who, const JobId& id, std::uint64_t from_sequence,
                          std::shared_ptr<JobObserver> observer, std::uint64_t tag) {
   absl::StatusOr<std::shared_ptr<Job>> job = Find(who, id);
@@ -295,91 +264,10 @@ std::vector<std::shared_ptr<Job>> Jobs::Unsubscribe(const std::shared_ptr<JobObs
   return to_cancel;
 }
 
-absl::StatusOr<std::shared_ptr<Job>> Jobs::Find(const Principal& who, const JobId& id) const {
-  MutexLock lock(mutex_);
-  std::shared_ptr<Job> job = table_.Find(who, id.value());
-  if (job != nullptr && !job->hidden) return job;
-  const std::string gone = table_.WhyGone(id.value());
-  return absl::NotFoundError(absl::StrCat("no job ", id.value(), gone.empty() ? "" : ": ", gone));
-}
-
-JobSnapshot Jobs::SnapshotOf(const Job& job) const {
-  MutexLock lock(mutex_);
-  return SnapshotLocked(job);
-}
-
 JobSnapshot Jobs::Fetch(Job& job) {
   MutexLock lock(mutex_);
   if (Record(job, Event(Kind::kFetched))) table_.Fetched(job);
   return SnapshotLocked(job);
-}
-
-JobSnapshot Jobs::SnapshotLocked(const Job& job) const {
-  const JobRecord& record = job.record();
-  JobSnapshot snapshot;
-  snapshot.id = job.id;
-  snapshot.kernel = job.spec().name();
-  snapshot.params = job.bound.call.params;
-  for (const ParamSpec& param : job.spec().params()) snapshot.param_names.push_back(param.name);
-  snapshot.label = job.label;
-  snapshot.work = job.work;
-  snapshot.state = record.state;
-  snapshot.owner = job.owner;
-  snapshot.changes = job.earlier;
-  snapshot.changes.insert(snapshot.changes.end(), record.changes.begin(), record.changes.begin() + record.change_count);
-  snapshot.submit_time = snapshot.changes.front().time;
-  if (record.change_count > 1) snapshot.device = record.changes[1].device;
-  if (record.change_count > 1 && record.changes[1].state == JobState::kRunning) {
-    snapshot.start_time = record.changes[1].time;
-  }
-  if (IsEnd(record.state)) snapshot.end_time = record.changes[record.change_count - 1].time;
-  // The counter is written by the lane at the same time; reading it does not change the job.
-  snapshot.progress = record.state == JobState::kCompleted ? 1 : const_cast<TaskControl&>(job.control).progress();
-  snapshot.priority = job.priority;
-  snapshot.detached = !record.attached;
-  snapshot.durable = job.durable;
-  snapshot.cancel_requested = record.cancel_requested;
-  snapshot.end = record.end;
-  return snapshot;
-}
-
-std::vector<JobSnapshot> Jobs::List(const Principal& who, const JobFilter& filter) const {
-  std::vector<JobSnapshot> found;
-  std::uint64_t before = 0;
-  if (!filter.before_id.empty()) {
-    before = JobTable::NumberOf(filter.before_id);
-    if (before == 0) return found;
-  }
-  MutexLock lock(mutex_);
-  table_.NewestFirst(before, [&](const Job& job) {
-    mutex_.AssertHeld();
-    if (found.size() >= filter.limit) return false;
-    if (job.hidden) return true;
-    if (who.scope != Scope::kAdmin && job.owner.token != who.token) return true;
-    if (Passes(job, filter)) found.push_back(SnapshotLocked(job));
-    return true;
-  });
-  return found;
-}
-
-std::vector<std::shared_ptr<Job>> Jobs::Active() const {
-  std::vector<std::shared_ptr<Job>> active;
-  MutexLock lock(mutex_);
-  for (Job* const job : active_) active.push_back(job->shared_from_this());
-  std::sort(active.begin(), active.end(), [](const auto& a, const auto& b) {
-    return std::pair(a->record().state, a->sequence) < std::pair(b->record().state, b->sequence);
-  });
-  return active;
-}
-
-std::uint64_t Jobs::ended_ever() const {
-  MutexLock lock(mutex_);
-  return table_.ended_ever();
-}
-
-bool Jobs::HasWork() const {
-  MutexLock lock(mutex_);
-  return !active_.empty() || !untold_.empty();
 }
 
 void Jobs::Expect(Job& job) {
@@ -496,32 +384,6 @@ bool Jobs::RefuseIfIdleSince(SteadyTime since, const std::string& reason) {
   if (!draining_.load()) drain_reason_ = reason;
   draining_.store(true);
   return true;
-}
-
-std::string Jobs::drain_reason() const {
-  MutexLock lock(mutex_);
-  return drain_reason_;
-}
-
-absl::Status Jobs::DrainingError() const {
-  return absl::UnavailableError(absl::StrCat("the daemon is draining and takes no new jobs: ", drain_reason()));
-}
-
-std::optional<SteadyTime> Jobs::IdleSince() const {
-  MutexLock lock(mutex_);
-  return IdleSinceLocked();
-}
-
-std::optional<SteadyTime> Jobs::IdleSinceLocked() const {
-  if (active_.empty()) return idle_since_;
-  SteadyTime since = SteadyTime::min();
-  for (const Job* const job : active_) {
-    if (job->suspended.load()) continue;
-    const std::optional<SteadyTime> quiet = job->work != nullptr ? job->work->quiet_since() : std::nullopt;
-    if (!quiet) return std::nullopt;
-    since = std::max(since, *quiet);
-  }
-  return since;
 }
 
 bool Jobs::AwaitEnds(std::chrono::steady_clock::time_point until, absl::FunctionRef<bool(const Job&)> may_stay) {
