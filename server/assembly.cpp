@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kernels/array/quoted.h"
+#include "kernels/base/free_space.h"
 #include "kernels/base/quantity.h"
 #include "kernels/base/run_program.h"
 #include "kernels/base/status.h"
@@ -16,7 +17,6 @@
 #include "server/devices.h"
 #include "server/net/addresses.h"
 #include "server/net/tls.h"
-#include "server/saved/free_space.h"
 #include "server/service/programs.h"
 #include "server/spare_memory.h"
 #include "server/version.h"
@@ -104,6 +104,7 @@ void Assembly::OpenJournal() {
   // This daemon has the name, so whoever had it is gone, or on its way.
   options.journal.is_gone = [](const journal::Owner&) { return true; };
   options.spool = SavedArraysFolder(config_) + ".jobs";
+  options.directory = config_.directory;
   options.limits.bytes =
       config_.saved_bytes == kHalfOfTheRoom ? FreeSpace(config_.scratch).value_or(0) / 2 : config_.saved_bytes;
   options.retention = config_.result_retention;

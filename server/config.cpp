@@ -12,12 +12,12 @@
 #include <set>
 
 #include "kernels/array/quoted.h"
+#include "kernels/base/free_space.h"
 #include "kernels/base/nearest_names.h"
 #include "kernels/base/status.h"
 #include "kernels/spec/spec.h"
 #include "server/manual.h"
 #include "server/net/addresses.h"
-#include "server/saved/free_space.h"
 #include "server/settings.h"
 #include "server/slurm/allocation.h"
 #include "server/version.h"

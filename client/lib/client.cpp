@@ -165,6 +165,16 @@ absl::StatusOr<v1::ClearCachesResponse> Client::ClearCaches(const std::vector<st
   return response;
 }
 
+absl::StatusOr<v1::PruneJournalResponse> Client::PruneJournal(nanoseconds older_than) {
+  const Connection& c = *impl_->connection;
+  v1::PruneJournalRequest request;
+  ToWire(older_than, *request.mutable_older_than());
+  v1::PruneJournalResponse response;
+  const absl::Status status = c.Call(c.server(), &v1::Server::Stub::PrepareAsyncPruneJournal, request, response, {});
+  if (!status.ok()) return status;
+  return response;
+}
+
 absl::Status Client::Drain(std::optional<nanoseconds> timeout) {
   const Connection& c = *impl_->connection;
   v1::DrainRequest request;

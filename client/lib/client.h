@@ -393,6 +393,8 @@ class Client {
   // Folders of compiled code on the daemon's node. Those of these names are emptied, or all if there is none.
   absl::StatusOr<v1::ListCachesResponse> ListCaches(const Cancellation* cancellation = nullptr);
   absl::StatusOr<v1::ClearCachesResponse> ClearCaches(const std::vector<std::string>& names);
+  // Deletes the files of detached jobs that ended longer ago than that, but no result that nobody has fetched.
+  absl::StatusOr<v1::PruneJournalResponse> PruneJournal(nanoseconds older_than);
   absl::Status Drain(std::optional<nanoseconds> timeout = std::nullopt);
   absl::Status Shutdown(std::optional<nanoseconds> drain_timeout = std::nullopt);
   // Frees the session's arrays and cancels its attached jobs now, instead of when the session expires.

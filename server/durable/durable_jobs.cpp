@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/array/npy.h"
 #include "server/durable/job_messages.h"
+#include "server/journal/places.h"
 #include "server/wire/job.h"
 
 namespace hotplate::server {
@@ -71,6 +72,12 @@ absl::Status DurableJobs::OpenJournal() {
   }
   if (!spool.ok()) return spool.status();
   spool_ = *std::move(spool);
+  const absl::Status noted = journal::NotePlace(
+      journal::Disk::Real(), options_.directory,
+      {.name = options_.journal.life.name, .folder = options_.journal.folder, .spool = spool_->root()});
+  if (!noted.ok()) {
+    Say(LogLevel::kWarning, absl::StrCat("hotplate history may not find this journal: ", noted.message()));
+  }
   if (const absl::Status swept = journal::SweepSpool(*journal_, *spool_).status(); !swept.ok()) {
     Say(LogLevel::kWarning, absl::StrCat("what killed daemons left in ", options_.spool, " stays: ", swept.message()));
   }
@@ -424,6 +431,11 @@ absl::Status DurableJobs::Load(const core::Principal& who, const core::JobId& id
   MutexLock lock(mutex_);
   stored_.erase((*job)->sequence);
   return absl::OkStatus();
+}
+
+absl::StatusOr<journal::PruneReport> DurableJobs::Prune(std::chrono::nanoseconds age) {
+  if (journal_ == nullptr) return Accepting();
+  return journal::Prune(*journal_, spool_.get(), {.now = journal::WallTime::clock::now(), .age = std::max(age, std::chrono::nanoseconds(1))});
 }
 
 void DurableJobs::PruneNowAndThen(const std::stop_token& stop) {

@@ -34,7 +34,8 @@ class DurableJobs : public core::JobLog {
   using Log = std::function<void(core::LogLevel, const std::string&)>;
   struct Options {
     journal::JournalOptions journal;
-    std::string spool;  // folder of inputs and results
+    std::string spool;      // folder of inputs and results
+    std::string directory;  // HOTPLATE_DIR, where a note tells clients of a journal that is elsewhere
     journal::SpoolLimits limits;
     std::chrono::nanoseconds retention{};  // of ends that the engine keeps, as the next two
     std::size_t retained_jobs = 0;
@@ -68,6 +69,9 @@ class DurableJobs : public core::JobLog {
   bool IsStored(const core::JobId& id) const;
   // Makes arrays of them. Waits for the file system.
   absl::Status Load(const core::Principal& who, const core::JobId& id);
+
+  // Deletes what jobs that ended at least that long ago left in the spool. Waits for the file system.
+  absl::StatusOr<journal::PruneReport> Prune(std::chrono::nanoseconds age);
 
   void Append(const core::Job& job, const core::JobEvent& event) override;
   void WriteStart(const core::Job& job, const core::JobEvent& start, std::uint64_t sequence) override;

@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/descriptor.h"
-#include "server/saved/free_space.h"
+#include "kernels/base/free_space.h"
 
 namespace hotplate::journal {
 namespace {
@@ -200,6 +200,6 @@ absl::StatusOr<std::string> Disk::Read(const std::string& path, std::size_t most
   return text;
 }
 
-std::optional<std::uint64_t> Disk::FreeSpace(const std::string& folder) const { return server::FreeSpace(folder); }
+std::optional<std::uint64_t> Disk::FreeSpace(const std::string& folder) const { return hotplate::FreeSpace(folder); }
 
 }  // namespace hotplate::journal

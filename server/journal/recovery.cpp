@@ -244,13 +244,17 @@ absl::StatusOr<std::vector<KeptJob>> EndedJobs(Index& index, const JobQuery& que
         database, absl::StrCat("SELECT ", kJobColumns,
                                ", e.end FROM jobs j LEFT JOIN ends e ON e.number=j.number WHERE j.end_ns IS NOT NULL"
                                " AND j.number<? AND j.end_ns>=? AND (?='' OR j.kernel=?) AND (?='' OR j.label=?)"
+                               " AND (1<<j.state)&?"
                                " ORDER BY j.number DESC LIMIT ?"));
     constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
     statement.bind(1, query.before == 0 ? kAny : static_cast<std::int64_t>(query.before));
     statement.bind(2, query.ended_since ? ToNs(*query.ended_since) : std::numeric_limits<std::int64_t>::min());
     for (const int at : {3, 4}) statement.bind(at, query.kernel);
     for (const int at : {5, 6}) statement.bind(at, query.label);
-    statement.bind(7, static_cast<std::int64_t>(query.limit));
+    std::int64_t states = query.states.empty() ? -1 : 0;
+    for (const JobState state : query.states) states |= std::int64_t{1} << static_cast<int>(state);
+    statement.bind(7, states);
+    statement.bind(8, static_cast<std::int64_t>(query.limit));
     while (statement.executeStep()) {
       Row row(statement);
       jobs.push_back(ReadJob(row));
@@ -264,6 +268,27 @@ absl::StatusOr<std::vector<KeptJob>> EndedJobs(Index& index, const JobQuery& que
   });
   if (!read.ok()) return read;
   return jobs;
+}
+
+absl::StatusOr<KeptJob> FindJob(Index& index, std::uint64_t number) {
+  std::vector<KeptJob> jobs;
+  SQLite::Database& database = index.database();
+  absl::Status read = Guarded(database, [&]() -> absl::Status {
+    SQLite::Statement query(database, absl::StrCat("SELECT ", kJobColumns,
+                                                   ", r.request, e.end FROM jobs j LEFT JOIN requests r ON"
+                                                   " r.number=j.number LEFT JOIN ends e ON e.number=j.number"
+                                                   " WHERE j.number=?"));
+    query.bind(1, static_cast<std::int64_t>(number));
+    if (!query.executeStep()) return absl::NotFoundError(absl::StrCat("there is no job ", number));
+    Row row(query);
+    jobs.push_back(ReadJob(row));
+    jobs.back().accepted.request = row.Bytes();
+    jobs.back().end = row.Bytes();
+    AddFilesAndReruns(database, absl::StrCat("j.number=", number), ByNumber(jobs));
+    return absl::OkStatus();
+  });
+  if (!read.ok()) return read;
+  return std::move(jobs.front());
 }
 
 absl::StatusOr<std::vector<KeptDaemon>> Daemons(Index& index) {

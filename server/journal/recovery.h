@@ -61,12 +61,15 @@ absl::StatusOr<Recovered> Recover(Index& index, const RecoveryBounds& bounds);
 struct JobQuery {
   std::optional<WallTime> ended_since = {};
   std::string kernel = {}, label = {};  // empty: any
+  std::vector<JobState> states = {};    // none: any
   std::uint64_t before = 0;             // numbers below it; 0: from the newest
   std::size_t limit = 1000;
 };
 
 // Ended jobs with and without results, newest number first. One page: `before` the last one's number comes the next.
 absl::StatusOr<std::vector<KeptJob>> EndedJobs(Index& index, const JobQuery& query);
+// One job in any state, with its request and its end, as far as they are kept. NOT_FOUND if it is not there.
+absl::StatusOr<KeptJob> FindJob(Index& index, std::uint64_t number);
 absl::StatusOr<std::vector<KeptDaemon>> Daemons(Index& index);
 absl::StatusOr<Sums> SumsSince(Index& index, std::optional<WallTime> since);
 

@@ -99,6 +99,7 @@ class Spool {
                               const std::function<bool(const Sha256&)>& is_shared);
 
   std::uint64_t used_bytes() const;
+  const std::string& root() const { return options_.root; }
   const SpoolLimits& limits() const { return options_.limits; }
   std::string PathOf(const SpooledFile& file) const { return options_.root + "/" + file.file; }
 

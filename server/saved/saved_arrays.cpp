@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "kernels/array/npy.h"
+#include "kernels/base/free_space.h"
 #include "kernels/base/quantity.h"
 #include "server/config.h"
-#include "server/saved/free_space.h"
 
 namespace hotplate::server {
 namespace {

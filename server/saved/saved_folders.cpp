@@ -13,9 +13,9 @@
 #include <system_error>
 #include <vector>
 
+#include "kernels/base/free_space.h"
 #include "kernels/base/quantity.h"
 #include "server/config.h"
-#include "server/saved/free_space.h"
 
 namespace hotplate::server {
 namespace {

@@ -14,14 +14,22 @@ namespace {
 
 constexpr core::nanoseconds kLongestDrain = std::chrono::hours(24);
 
-// The timeout that a request gives, bounded; nothing if it gives none. Zero (now) is fine here.
-absl::StatusOr<std::optional<core::nanoseconds>> Timeout(bool given, const google::protobuf::Duration& duration,
-                                                         const std::string& field) {
+// The duration that a request gives; nothing if it gives none. Zero is fine here.
+absl::StatusOr<std::optional<core::nanoseconds>> Span(bool given, const google::protobuf::Duration& duration,
+                                                      const std::string& field) {
   if (!given) return std::optional<core::nanoseconds>();
   if (duration.seconds() == 0 && duration.nanos() == 0) return std::optional(core::nanoseconds(0));
-  const absl::StatusOr<core::nanoseconds> timeout = wire::PositiveDuration(duration, field);
-  if (!timeout.ok()) return timeout.status();
-  return std::optional(std::min(*timeout, kLongestDrain));
+  const absl::StatusOr<core::nanoseconds> span = wire::PositiveDuration(duration, field);
+  if (!span.ok()) return span.status();
+  return std::optional(*span);
+}
+
+// The same of a drain, bounded.
+absl::StatusOr<std::optional<core::nanoseconds>> Timeout(bool given, const google::protobuf::Duration& duration,
+                                                         const std::string& field) {
+  auto timeout = Span(given, duration, field);
+  if (timeout.ok() && *timeout) *timeout = std::min(**timeout, kLongestDrain);
+  return timeout;
 }
 
 // Updates the parts of the info that change: devices, the allocation's end, and its cost. GPUs that Slurm gave but
@@ -55,6 +63,7 @@ ServerService::ServerService(const ServiceContext& context) : ParsedService(cont
   Unary("CloseSession", &ServerService::CloseSession);
   Unary("ListCaches", &ServerService::ListCaches);
   Unary("ClearCaches", &ServerService::ClearCaches);
+  Unary("PruneJournal", &ServerService::PruneJournal);
 }
 
 grpc::ServerUnaryReactor* ServerService::GetInfo(grpc::CallbackServerContext* call, const v1::GetServerInfoRequest*,
@@ -124,6 +133,29 @@ grpc::ServerUnaryReactor* ServerService::ClearCaches(grpc::CallbackServerContext
                        auto gone = server::ClearCaches(context_.caches(), names);
                        if (!gone.ok()) return gone.status();
                        for (v1::Cache& cache : *gone) *response->add_removed() = std::move(cache);
+                       response->set_generation(context_.generation());
+                       return absl::OkStatus();
+                     });
+}
+
+// Waits for the disk with each job, which the thread for files is not to do.
+grpc::ServerUnaryReactor* ServerService::PruneJournal(grpc::CallbackServerContext* call,
+                                                      const v1::PruneJournalRequest* request,
+                                                      v1::PruneJournalResponse* response) {
+  const auto age = Span(request->has_older_than(), request->older_than(), "older_than");
+  absl::Status refusal = age.status();
+  if (refusal.ok() && context_.durable() == nullptr) {
+    refusal = absl::FailedPreconditionError("this daemon keeps no journal (hotplated --journal off)");
+  }
+  return AnswerLater(context_, call, core::Scope::kAdmin, &ServiceContext::PostForEnvironments, *request,
+                     std::move(refusal), [this, age, response]() -> absl::Status {
+                       const auto pruned = context_.durable()->Prune(age->value_or(core::nanoseconds(0)));
+                       if (!pruned.ok()) return pruned.status();
+                       response->set_released(pruned->released);
+                       response->set_bytes(pruned->bytes);
+                       response->set_unread(pruned->unread);
+                       response->set_unread_bytes(pruned->unread_bytes);
+                       for (const std::string& note : pruned->notes) response->add_notes(note);
                        response->set_generation(context_.generation());
                        return absl::OkStatus();
                      });

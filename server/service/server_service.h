@@ -22,6 +22,8 @@ class ServerService final : public ParsedService<v1::Server> {
                                        v1::ListCachesResponse* response) override;
   grpc::ServerUnaryReactor* ClearCaches(grpc::CallbackServerContext* call, const v1::ClearCachesRequest* request,
                                         v1::ClearCachesResponse* response) override;
+  grpc::ServerUnaryReactor* PruneJournal(grpc::CallbackServerContext* call, const v1::PruneJournalRequest* request,
+                                         v1::PruneJournalResponse* response) override;
 };
 
 }  // namespace hotplate::server

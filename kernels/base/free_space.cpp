@@ -1,4 +1,4 @@
-#include "server/saved/free_space.h"
+#include "kernels/base/free_space.h"
 
 #include <fcntl.h>
 #include <linux/quota.h>
@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <iterator>
 
-namespace hotplate::server {
+namespace hotplate {
 namespace {
 
 // Newer than the C library and the headers that this is built with (Linux 5.14).
@@ -49,4 +49,4 @@ bool IsOfOneMachine(const std::string& folder) {
   return std::ranges::find(kTypes, static_cast<std::uint64_t>(facts.f_type) & 0xFFFFFFFF) != std::end(kTypes);
 }
 
-}  // namespace hotplate::server
+}  // namespace hotplate

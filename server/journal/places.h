@@ -1,0 +1,29 @@
+// Where the journals of a HOTPLATE_DIR are, and their spools: left by daemons for commands that work without them.
+//   HOTPLATE_DIR/journal/NAME/           the journal of daemon NAME, unless it was moved
+//   HOTPLATE_DIR/servers/NAME.journal    then: the path of its folder, as text
+//   spool                                in a journal's folder: the path of the spool, as text
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "server/journal/disk.h"
+
+namespace hotplate::journal {
+
+struct Place {
+  std::string name;    // the daemon's
+  std::string folder;  // of the journal
+  std::string spool;   // empty: not known
+};
+
+// Writes down what is not the default. Waits for the file system.
+absl::Status NotePlace(Disk& disk, const std::string& directory, const Place& place);
+
+// Of the daemon of that name, or (empty) of all, sorted by name. One that was moved may not be there any more. A daemon
+// that kept its journal in several folders has several.
+absl::StatusOr<std::vector<Place>> FindPlaces(const Disk& disk, const std::string& directory,
+                                              const std::string& name = "");
+
+}  // namespace hotplate::journal
