@@ -104,6 +104,7 @@ absl::Status Export(WithIndex with, const ExportOptions& options,
     if (!line(DaemonJson(daemon))) return absl::OkStatus();
   }
   JobQuery query = options.jobs;
+  query.requests = true;
   std::size_t left = query.limit;
   while (left > 0) {
     query.limit = std::min(left, kPage);

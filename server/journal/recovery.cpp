@@ -241,8 +241,10 @@ absl::StatusOr<std::vector<KeptJob>> EndedJobs(Index& index, const JobQuery& que
   SQLite::Database& database = index.database();
   absl::Status read = Guarded(database, [&]() -> absl::Status {
     SQLite::Statement statement(
-        database, absl::StrCat("SELECT ", kJobColumns,
-                               ", e.end FROM jobs j LEFT JOIN ends e ON e.number=j.number WHERE j.end_ns IS NOT NULL"
+        database, absl::StrCat("SELECT ", kJobColumns, ", e.end", query.requests ? ", r.request" : "",
+                               " FROM jobs j LEFT JOIN ends e ON e.number=j.number",
+                               query.requests ? " LEFT JOIN requests r ON r.number=j.number" : "",
+                               " WHERE j.end_ns IS NOT NULL"
                                " AND j.number<? AND j.end_ns>=? AND (?='' OR j.kernel=?) AND (?='' OR j.label=?)"
                                " AND (1<<j.state)&?"
                                " ORDER BY j.number DESC LIMIT ?"));
@@ -259,6 +261,7 @@ absl::StatusOr<std::vector<KeptJob>> EndedJobs(Index& index, const JobQuery& que
       Row row(statement);
       jobs.push_back(ReadJob(row));
       jobs.back().end = row.Bytes();
+      if (query.requests) jobs.back().accepted.request = row.Bytes();
     }
     if (jobs.empty()) return absl::OkStatus();
     AddFilesAndReruns(

@@ -64,6 +64,7 @@ struct JobQuery {
   std::vector<JobState> states = {};    // none: any
   std::uint64_t before = 0;             // numbers below it; 0: from the newest
   std::size_t limit = 1000;
+  bool requests = false;  // with the requests of those that have not been released
 };
 
 // Ended jobs with and without results, newest number first. One page: `before` the last one's number comes the next.
