@@ -435,7 +435,8 @@ absl::Status DurableJobs::Load(const core::Principal& who, const core::JobId& id
 
 absl::StatusOr<journal::PruneReport> DurableJobs::Prune(std::chrono::nanoseconds age) {
   if (journal_ == nullptr) return Accepting();
-  return journal::Prune(*journal_, spool_.get(), {.now = journal::WallTime::clock::now(), .age = std::max(age, std::chrono::nanoseconds(1))});
+  age = std::max(age, std::chrono::nanoseconds(1));  // 0 is for no bound
+  return journal::Prune(*journal_, spool_.get(), {.now = journal::WallTime::clock::now(), .age = age});
 }
 
 void DurableJobs::PruneNowAndThen(const std::stop_token& stop) {

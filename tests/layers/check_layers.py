@@ -11,9 +11,10 @@ Who may include whom, innermost first:
   kernels/expression  kernels/array, kernels/base/nearest_names.h, kernels/call: both sides of the wire link it
   kernels         kernels, absl, numeric libraries; what nvcc compiles reaches no absl, by whatever road
   server/core     kernels, absl
+  server/journal  kernels/array and /base, absl, libcrypto, SQLite: a leaf, which the command links too
   server          the core, kernels, proto/codec, absl, protobuf, gRPC, any library
   client/lib      kernels/array and /base, proto/codec, absl, protobuf, gRPC, libcrypto (which gRPC brings)
-  client/cli      client/lib, kernels/array, /base and /expression, proto/codec, absl, protobuf, any library
+  client/cli      client/lib, server/journal, kernels/array, /base and /expression, proto/codec, absl, protobuf, any library
   client/python   client/lib, kernels/array and /expression, absl, protobuf, pybind11
 Every layer may include kernels/base/mutex.h, for which nothing needs to be linked.
 The daemon, the command, and kernels/devices/cuda/compiler alone run programs. Tests may include anything. Preprocessor questions about CUDA are asked in kernels/devices/cuda only: elsewhere a missing back-end
@@ -50,7 +51,7 @@ def kind_of(path):
         return "locks"
     if path == "kernels/base/nearest_names.h":
         return "names"
-    for folder in ("proto/codec", "kernels/array", "kernels/base", "kernels/call", "kernels/expression", "kernels", "server/core", "server", "client/lib", "client/cli", "client/python", "client",
+    for folder in ("proto/codec", "kernels/array", "kernels/base", "kernels/call", "kernels/expression", "kernels", "server/core", "server/journal", "server", "client/lib", "client/cli", "client/python", "client",
                    "tests"):
         if path.startswith(folder + "/"):
             return folder
@@ -66,6 +67,8 @@ def kind_of(path):
         return "the standard library"
     if path.startswith("openssl/"):
         return "libcrypto"
+    if path.startswith("SQLiteCpp/") or path == "sqlite3.h":
+        return "SQLite"
     if NUMERIC.fullmatch(path):
         return "numeric library"
     return "other library"
@@ -81,12 +84,13 @@ LAYERS = (  # (folder, what it may include); the first folder that holds a file 
     ("kernels/devices/cuda/compiler", EVERYBODY | KERNELS | {"programs", "absl", "libcrypto"}),
     ("kernels", EVERYBODY | KERNELS | {"absl", "numeric library"}),
     ("server/core", EVERYBODY | KERNELS | {"server/core", "absl"}),
-    ("server", EVERYBODY | KERNELS | {"server", "server/core", "proto/codec", "programs", "absl",
+    ("server/journal", EVERYBODY | {"server/journal", "kernels/array", "kernels/base", "absl", "libcrypto", "SQLite"}),
+    ("server", EVERYBODY | KERNELS | {"server", "server/core", "server/journal", "proto/codec", "programs", "absl",
                                       "protobuf", "gRPC", "libcrypto", "other library", "numeric library"}),
     ("client/lib", EVERYBODY | {"client/lib", "kernels/array", "kernels/base", "names", "proto/codec", "absl", "protobuf", "gRPC",
                                 "libcrypto"}),
     ("client/cli", EVERYBODY | {"client/cli", "client/lib", "kernels/array", "kernels/base", "names", "kernels/expression",
-                                "proto/codec", "programs",
+                                "proto/codec", "server/journal", "programs",
                                 "absl", "protobuf", "libcrypto", "other library", "numeric library"}),
     ("client/python", EVERYBODY | {"client/python", "client/lib", "kernels/array", "kernels/expression", "absl", "protobuf",
                                    "other library"}),

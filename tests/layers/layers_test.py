@@ -16,7 +16,7 @@ class TreeTest(unittest.TestCase):
 
     def test_every_folder_has_sources_to_check(self):
         found = check_layers.sources(ROOT)
-        for folder in ("proto/codec", "kernels/array", "kernels/base", "kernels", "server/core", "client/lib"):
+        for folder in ("proto/codec", "kernels/array", "kernels/base", "kernels", "server/core", "server/journal", "client/lib"):
             self.assertTrue(any(file.startswith(folder + "/") for file in found), f"no sources in {folder}")
         found = check_layers.scripts(ROOT)
         for script in ("CMakeLists.txt", "client/cli/CMakeLists.txt", "deploy/bundle.sh", "deploy/cmake/Dependencies.cmake",
@@ -77,6 +77,18 @@ class PlantedTest(unittest.TestCase):
     def test_the_server_does_not_know_the_client(self):
         self.assert_found("server/service/jobs.cpp", '#include "client/lib/client.h"')
         self.assert_allowed("server/service/jobs.cpp", "#include <grpcpp/grpcpp.h>\n#include <spdlog/spdlog.h>")
+
+    def test_the_journal_is_a_leaf(self):
+        for include in ('"server/core/types.h"', '"server/saved/job_ids.h"', '"hotplate/v1/jobs.pb.h"', "<grpcpp/grpcpp.h>",
+                        '"kernels/spec/spec.h"', "<spdlog/spdlog.h>"):
+            self.assert_found("server/journal/index.cpp", f"#include {include}")
+        self.assert_allowed("server/journal/index.cpp", '#include "server/journal/records.h"\n#include "kernels/array/shape.h"\n'
+                            "#include <SQLiteCpp/Database.h>\n#include <openssl/evp.h>")
+        for file in ("server/durable/durable_jobs.cpp", "client/cli/commands/history.cpp"):
+            self.assert_allowed(file, '#include "server/journal/journal.h"')
+        for file in ("server/core/engine.cpp", "client/lib/client.cpp"):
+            self.assert_found(file, '#include "server/journal/journal.h"')
+        self.assert_found("client/cli/commands/history.cpp", "#include <sqlite3.h>")
 
     def test_the_client_library_knows_arrays_and_the_wire(self):
         for include in ('"server/core/types.h"', '"kernels/spec/spec.h"', '"client/cli/terminal/table.h"', "<spdlog/spdlog.h>"):
