@@ -32,6 +32,8 @@ Command PythonCommand();
 Command WorkersCommand();
 Command EnvCommand();
 Command JobsCommand();
+Command HistoryCommand();
+Command JournalCommand();
 Command ShowCommand();
 Command WatchCommand();
 Command WaitCommand();

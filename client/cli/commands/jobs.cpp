@@ -1,6 +1,5 @@
 // hotplate jobs: queued, running and ended jobs.
 #include <algorithm>
-#include <cctype>
 
 #include "client/cli/allocation/deaths.h"
 #include "client/cli/commands.h"
@@ -13,24 +12,12 @@ namespace {
 
 constexpr std::int64_t kMostListed = 1000;
 
-// "failed,TIMEOUT" and the like.
-absl::Status AddStates(const std::vector<std::string>& words, v1::ListJobsRequest& request) {
-  for (const std::string& word : words)
-    for (const std::string& one : SplitAt(word, ',')) {
-      std::string name = one;
-      std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
-      v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
-      if (!v1::JobState_Parse(name, &state) || state == v1::JOB_STATE_UNSPECIFIED)
-        return UsageError("--state: " + Quoted(one) + " is none of " + Join(JobStateNames(), ", "));
-      request.add_states(state);
-    }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<v1::ListJobsRequest> RequestOf(const Arguments& arguments) {
   v1::ListJobsRequest request;
   request.set_active_only(arguments.Flag("active"));
-  if (const absl::Status status = AddStates(arguments.All("state"), request); !status.ok()) return status;
+  const auto states = ParseStates(arguments.All("state"), JobStateNames());
+  if (!states.ok()) return states.status();
+  for (const v1::JobState state : *states) request.add_states(state);
   request.set_kernel(arguments.Text("kernel").value_or(""));
   request.set_label(arguments.Text("label").value_or(""));
   const auto since = arguments.Duration("since");

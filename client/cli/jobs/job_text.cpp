@@ -1,16 +1,19 @@
 #include "client/cli/jobs/job_text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <functional>
 
 #include "client/cli/catalogue/catalogue.h"
+#include "client/cli/ending.h"
 #include "client/cli/jobs/elements.h"
 #include "client/cli/jobs/receipt.h"
 #include "client/cli/terminal/console.h"
 #include "client/cli/terminal/format.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
+#include "kernels/array/quoted.h"
 #include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
@@ -108,6 +111,21 @@ const std::vector<std::string>& JobStateNames() {
   return names;
 }
 
+absl::StatusOr<std::vector<v1::JobState>> ParseStates(const std::vector<std::string>& words,
+                                                      const std::vector<std::string>& names) {
+  std::vector<v1::JobState> states;
+  for (const std::string& word : words)
+    for (const std::string& one : SplitAt(word, ',')) {
+      std::string name = one;
+      std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+      v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
+      if (std::find(names.begin(), names.end(), name) == names.end() || !v1::JobState_Parse(name, &state))
+        return UsageError("--state: " + Quoted(one) + " is none of " + Join(names, ", "));
+      states.push_back(state);
+    }
+  return states;
+}
+
 std::string PaintedState(bool colour, int state) {
   const std::string name = StateName(state);
   switch (state) {
@@ -169,7 +187,7 @@ std::string JobTable(const std::vector<v1::Job>& jobs, const JobTableStyle& styl
   return table.Text(style.wide ? 0 : style.width);
 }
 
-std::string JobPage(const v1::Job& job, bool colour) {
+std::string JobPage(const v1::Job& job, bool colour, bool from_daemon) {
   std::string page = "job " + job.id() + "  " + job.kernel() + "  " + PaintedState(colour, job.state());
   if (job.cancel_requested() && job.state() <= v1::RUNNING) page += " (cancel requested)";
   page += "\n";
@@ -181,9 +199,10 @@ std::string JobPage(const v1::Job& job, bool colour) {
   table.Row({"submitted", Clock(job.submit_time()) + " by session " + job.session().substr(0, 8) +
                               (job.detached() ? ", detached" : ", attached")});
   if (job.priority() != 0) table.Row({"priority", std::to_string(job.priority())});
-  if (job.state() == v1::PENDING) table.Row({"queue", std::to_string(job.queue_position()) + " jobs before it"});
+  if (from_daemon && job.state() == v1::PENDING)
+    table.Row({"queue", std::to_string(job.queue_position()) + " jobs before it"});
   if (job.has_start_time()) table.Row({"started", Clock(job.start_time()) + " after " + QueuedFor(job)});
-  if (job.state() == v1::RUNNING) table.Row({"progress", Percent(job.progress())});
+  if (from_daemon && job.state() == v1::RUNNING) table.Row({"progress", Percent(job.progress())});
   if (job.has_end_time()) table.Row({"ended", Clock(job.end_time())});
   page += table.Text();
   if (!job.error().message().empty()) page += "  error      " + Printable(job.error().message()) + "\n";

@@ -14,6 +14,9 @@ std::string StateName(int state);  // "COMPLETED"; "state 9" for one that this p
 
 // "PENDING" to "TIMEOUT".
 const std::vector<std::string>& JobStateNames();
+// "failed,TIMEOUT" and the like, each one of `names`; a usage error of --state.
+absl::StatusOr<std::vector<v1::JobState>> ParseStates(const std::vector<std::string>& words,
+                                                      const std::vector<std::string>& names);
 // The name, in the colour of a state that is good or bad news.
 std::string PaintedState(bool colour, int state);
 
@@ -28,8 +31,8 @@ std::string JobTable(const std::vector<v1::Job>& jobs, const JobTableStyle& styl
 const std::vector<std::string>& JobOrders();
 // By one of them: words in the alphabet's order, numbers with the largest first, else the newest first.
 void SortJobs(const std::string& order, std::vector<v1::Job>& jobs);
-// Everything known about one job.
-std::string JobPage(const v1::Job& job, bool colour = false);
+// Everything known about one job. `from_daemon`: now; else as it was when somebody wrote it down.
+std::string JobPage(const v1::Job& job, bool colour = false, bool from_daemon = true);
 
 // The daemon's check of a job, without running it: outputs; on which devices it fits and when, and what prevents it;
 // cost; what it lacks.

@@ -1,0 +1,183 @@
+// hotplate journal: what daemons have written down of detached jobs, for those who look after it.
+#include "server/journal/journal.h"
+
+#include <algorithm>
+
+#include "absl/strings/escaping.h"
+#include "client/cli/commands.h"
+#include "client/cli/journals/journals.h"
+#include "client/cli/journals/prune_journal.h"
+#include "client/cli/journals/verify_journal.h"
+#include "client/cli/terminal/json.h"
+#include "hotplate/v1/jobs.pb.h"
+#include "kernels/array/quoted.h"
+#include "kernels/base/quantity.h"
+#include "server/journal/export.h"
+
+namespace hotplate::cli {
+namespace {
+
+using Places = std::vector<journal::Place>;
+
+std::string Count(std::uint64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+std::string ReportJson(const journal::Place& place, const journal::VerifyReport& report) {
+  return JsonObject()
+      .Text("name", place.name)
+      .Text("folder", place.folder)
+      .Text("spool", place.spool)
+      .Count("unfinished", static_cast<std::int64_t>(report.unfinished))
+      .Count("ended", static_cast<std::int64_t>(report.ended))
+      .Count("files", static_cast<std::int64_t>(report.files))
+      .Count("bytes", static_cast<std::int64_t>(report.bytes))
+      .Raw("problems", JsonTexts(report.problems))
+      .Raw("notes", JsonTexts(report.notes))
+      .Json();
+}
+
+std::string ReportText(const Console& console, const journal::Place& place, const journal::VerifyReport& report) {
+  const std::string files = Count(report.files, "file") + " (" + BytesText(report.bytes) + ")";
+  std::string text =
+      report.ok() ? Done(console, place.name + ": " + Count(report.unfinished, "unfinished job") + ", " +
+                                      Count(report.ended, "job") + " with results; " + files + ", all as written\n")
+                  : place.name + ": " + Count(report.problems.size(), "problem") + "; " + files + " as written\n";
+  for (const std::string& note : report.notes) text += "  " + Printable(note) + "\n";
+  return text;
+}
+
+absl::Status Verify(const Invocation& call, const Places& places) {
+  std::string text;
+  std::vector<std::string> json, problems;
+  for (const journal::Place& place : places) {
+    auto report = VerifyJournal(call.settings, place);
+    if (absl::IsNotFound(report.status()))
+      report = journal::VerifyReport{.problems = {"its journal in " + place.folder + " is gone"}, .notes = {}};
+    if (!report.ok()) return report.status();
+    text += ReportText(call.console, place, *report);
+    json.push_back(ReportJson(place, *report));
+    for (const std::string& problem : report->problems) problems.push_back(place.name + ": " + problem);
+  }
+  if (places.empty()) text = "there is no journal in " + call.settings.directory + "\n";
+  call.output.Answer([&] { return text; }, [&] { return JsonObject().Raw("journals", JsonArray(json)).Json(); }, "");
+  if (problems.empty()) return absl::OkStatus();
+  return Answered(WithExitCode(absl::DataLossError(Join(problems, "\n")), kExitFailed));
+}
+
+// A message of the protocol in JSON; as it is, in base64, if it is none.
+template <typename Message>
+std::string MessageJson(std::string_view bytes) {
+  Message message;
+  if (message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return ToJson(message);
+  return JsonText(absl::Base64Escape(std::string(bytes)));
+}
+
+absl::Status Export(const Invocation& call, const Places& places) {
+  const journal::ExportOptions options{.request_json = MessageJson<v1::JobSpec>,
+                                       .end_json = MessageJson<v1::JobEnd>,
+                                       .jobs = {.limit = std::numeric_limits<std::int64_t>::max()}};
+  std::ostream& out = call.console.out;
+  for (const journal::Place& place : places) {
+    const std::string begin = "{\"journal\":" + JsonText(place.name) + ",";
+    const absl::Status done = journal::ReadCopy(place.folder, [&](journal::Index& index) {
+      return journal::Export([&](absl::FunctionRef<absl::Status(journal::Index&)> work) { return work(index); },
+                             options,
+                             [&](const std::string& line) {
+                               out << begin << line.substr(1) << "\n";
+                               return out.good();
+                             });
+    });
+    if (!done.ok() && !absl::IsNotFound(done)) return Answered(done);
+  }
+  return absl::OkStatus();
+}
+
+std::string PruneText(const std::string& name, const journal::PruneReport& report) {
+  std::string text = name + ": " +
+                     (report.released == 0
+                          ? "nothing was removed"
+                          : "the files of " + Count(report.released, "job") + " are gone, " + BytesText(report.bytes));
+  if (report.unread > 0)
+    text += "; those of " + Count(report.unread, "job") + " stay, since nobody has fetched their results (" +
+            BytesText(report.unread_bytes) + ")";
+  return text;
+}
+
+std::string PruneJson(const std::string& name, const journal::PruneReport& report) {
+  return JsonObject()
+      .Text("name", name)
+      .Count("released", static_cast<std::int64_t>(report.released))
+      .Count("bytes", static_cast<std::int64_t>(report.bytes))
+      .Count("unread", static_cast<std::int64_t>(report.unread))
+      .Count("unreadBytes", static_cast<std::int64_t>(report.unread_bytes))
+      .Raw("notes", JsonTexts(report.notes))
+      .Json();
+}
+
+absl::Status Prune(const Invocation& call, const Places& places) {
+  const auto age = call.arguments.Duration("older-than");
+  if (!age.ok()) return age.status();
+  std::string text;
+  std::vector<std::string> json;
+  absl::Status failed;
+  for (auto first = places.begin(); first != places.end();) {
+    const auto last =
+        std::find_if(first, places.end(), [&](const journal::Place& place) { return place.name != first->name; });
+    const auto report = PruneJournals(call, Places(first, last), age->value_or(nanoseconds(0)));
+    if (report.ok()) {
+      text += Done(call.console, PruneText(first->name, *report)) + "\n";
+      for (const std::string& note : report->notes) text += "  " + Printable(note) + "\n";
+      json.push_back(PruneJson(first->name, *report));
+    } else if (failed.ok()) {
+      failed = report.status();
+    }
+    first = last;
+  }
+  if (json.empty() && !failed.ok()) return failed;
+  if (places.empty()) text = "there is no journal in " + call.settings.directory + "\n";
+  call.output.Answer([&] { return text; }, [&] { return JsonObject().Raw("journals", JsonArray(json)).Json(); }, "");
+  return Answered(failed);
+}
+
+constexpr std::pair<const char*, absl::Status (*)(const Invocation&, const Places&)> kActions[] = {
+    {"verify", Verify}, {"export", Export}, {"prune", Prune}};
+
+absl::Status Journal(const Invocation& call) {
+  const std::string& word = call.arguments.words()[0];
+  const auto action =
+      std::find_if(std::begin(kActions), std::end(kActions), [&](const auto& one) { return word == one.first; });
+  if (action == std::end(kActions)) return UsageError("journal " + Quoted(word) + ": give verify, export or prune");
+  if (call.arguments.Text("older-than") && word != "prune") return UsageError("--older-than is for prune only");
+  const auto places = FindJournals(call.settings, NamedJournal(call.arguments, 1));
+  if (!places.ok()) return places.status();
+  return action->second(call, *places);
+}
+
+}  // namespace
+
+Command JournalCommand() {
+  return {
+      .name = "journal",
+      .group = Group::kDaemon,
+      .summary = "check, export or tidy up what daemons have written down of jobs",
+      .details =
+          "Of one daemon, or without NAME of all; with and without a living daemon.\n"
+          "verify reads every file that a job has left, and compares its SHA-256. It exits with 1, and a sentence\n"
+          "for each problem, if anything that was acknowledged is lost or damaged.\n"
+          "export writes everything as JSON, a line each: daemons, jobs with their requests and ends, sums.\n"
+          "prune deletes the inputs and results of jobs that have ended. A result that nobody has fetched stays, and\n"
+          "so does the history.",
+      .example = "hotplate journal prune --older-than 7d",
+      .positionals = {{.name = "ACTION",
+                       .help = "verify, export or prune",
+                       .offer = Offer::kChoices,
+                       .choices = {"verify", "export", "prune"}},
+                      {.name = "NAME", .help = "a daemon's name", .minimum = 0, .offer = Offer::kServer}},
+      .options = {{.names = "--older-than",
+                   .value = "TIME",
+                   .help = "prune only jobs that ended longer ago than this: 12h, 7d (default: all)"}},
+      .run = Journal};
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,134 @@
+#include "client/cli/journals/history.h"
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+
+#include "client/cli/jobs/job_text.h"
+#include "client/cli/terminal/format.h"
+#include "client/cli/terminal/json.h"
+#include "client/cli/terminal/table.h"
+#include "kernels/base/quantity.h"
+
+namespace hotplate::cli {
+namespace {
+
+std::string OrDash(const std::string& text) { return text.empty() ? "-" : Printable(text); }
+
+std::string EnergyText(const std::optional<double>& joules) { return joules ? ScaledText(*joules, "J") : "-"; }
+
+// RFC 4180.
+std::string Field(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char letter : text) quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+  return quoted + "\"";
+}
+
+// "2026-11-27T02:12:22.123456Z"
+std::string IsoText(journal::WallTime time) {
+  const google::protobuf::Timestamp stamp = ToTimestamp(time);
+  const std::time_t seconds = stamp.seconds();
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
+  const std::string micros = std::to_string(1'000'000 + stamp.nanos() / 1000).substr(1);
+  return std::string(text.data()) + "." + micros + "Z";
+}
+
+std::string SecondsField(nanoseconds span) { return Number(std::chrono::duration<double>(span).count()); }
+std::string JoulesField(const std::optional<double>& joules) { return joules ? Number(*joules) : ""; }
+
+std::string RowJson(const PastJob& job) {
+  JsonObject json;
+  json.Text("id", std::to_string(job.number)).Text("kernel", job.kernel).Text("label", job.label);
+  json.Text("state", StateName(static_cast<int>(job.state))).Text("device", job.device);
+  json.Text("daemon", job.daemon).Text("node", job.node).Raw("submitTime", ToJson(ToTimestamp(job.submitted)));
+  if (job.started) json.Raw("startTime", ToJson(ToTimestamp(*job.started)));
+  json.Raw("endTime", ToJson(ToTimestamp(job.ended))).Count("deviceNs", job.use.device_time.count());
+  if (job.use.energy_joules) json.Raw("energyJoules", JsonNumber(*job.use.energy_joules));
+  return json.Json();
+}
+
+}  // namespace
+
+std::string TextOf(const PastJobs& past, bool colour, int width) {
+  if (past.jobs.empty()) return "no job that ended is in a journal\n";
+  const bool labels =
+      std::any_of(past.jobs.begin(), past.jobs.end(), [](const auto& job) { return !job.label.empty(); });
+  std::vector<std::string> heads = {"JOB", "KERNEL", "STATE", "DEVICE", "DAEMON", "ENDED", "DEVICE TIME", "ENERGY"};
+  if (labels) heads.emplace_back("LABEL");
+  Table table(heads);
+  table.MayBeCut(labels ? 8 : 4).MayBeCut(4).MayBeCut(1, 12);
+  for (const PastJob& job : past.jobs) {
+    std::vector<std::string> row = {std::to_string(job.number),
+                                    Printable(job.kernel),
+                                    PaintedState(colour, static_cast<int>(job.state)),
+                                    OrDash(job.device),
+                                    Printable(job.daemon),
+                                    DateText(job.ended),
+                                    DurationText(job.use.device_time),
+                                    EnergyText(job.use.energy_joules)};
+    if (labels) row.push_back(OrDash(job.label));
+    table.Row(std::move(row));
+  }
+  return table.Text(width);
+}
+
+std::string JsonOf(const PastJobs& past) {
+  std::vector<std::string> rows;
+  rows.reserve(past.jobs.size());
+  for (const PastJob& job : past.jobs) rows.push_back(RowJson(job));
+  return JsonArray(rows);
+}
+
+std::string CsvOf(const PastJobs& past) {
+  std::string csv =
+      "id,kernel,label,state,device,daemon,node,submit_time,start_time,end_time,device_seconds,energy_joules\n";
+  for (const PastJob& job : past.jobs) {
+    csv += Join({std::to_string(job.number), Field(job.kernel), Field(job.label),
+                 StateName(static_cast<int>(job.state)), Field(job.device), Field(job.daemon), Field(job.node),
+                 IsoText(job.submitted), job.started ? IsoText(*job.started) : "", IsoText(job.ended),
+                 SecondsField(job.use.device_time), JoulesField(job.use.energy_joules)},
+                ",") +
+           "\n";
+  }
+  return csv;
+}
+
+std::string NameOf(SumBy by) { return by == SumBy::kDay ? "day" : by == SumBy::kLabel ? "label" : "kernel"; }
+
+std::string TextOf(const PastSums& past, SumBy by, int width) {
+  if (past.sums.empty()) return "no job that ended is in a journal\n";
+  Table table({by == SumBy::kDay ? "DAY" : by == SumBy::kLabel ? "LABEL" : "KERNEL", "JOBS", "DEVICE TIME", "ENERGY"});
+  table.AlignRight(1).MayBeCut(0, 12);
+  for (const PastSum& sum : past.sums)
+    table.Row({OrDash(sum.of), std::to_string(sum.jobs), DurationText(sum.device_time), EnergyText(sum.energy_joules)});
+  return table.Text(width);
+}
+
+std::string JsonOf(const PastSums& past, SumBy by) {
+  std::vector<std::string> rows;
+  for (const PastSum& sum : past.sums) {
+    JsonObject json;
+    json.Text(NameOf(by), sum.of).Count("jobs", static_cast<std::int64_t>(sum.jobs));
+    json.Count("deviceNs", sum.device_time.count());
+    if (sum.energy_joules) json.Raw("energyJoules", JsonNumber(*sum.energy_joules));
+    rows.push_back(json.Json());
+  }
+  return JsonArray(rows);
+}
+
+std::string CsvOf(const PastSums& past, SumBy by) {
+  std::string csv = NameOf(by) + ",jobs,device_seconds,energy_joules\n";
+  for (const PastSum& sum : past.sums) {
+    csv +=
+        Join({Field(sum.of), std::to_string(sum.jobs), SecondsField(sum.device_time), JoulesField(sum.energy_joules)},
+             ",") +
+        "\n";
+  }
+  return csv;
+}
+
+}  // namespace hotplate::cli

@@ -1,0 +1,69 @@
+#include "client/cli/journals/journals.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+
+#include "client/cli/ending.h"
+#include "client/lib/endpoint.h"
+#include "kernels/array/quoted.h"
+
+namespace hotplate::cli {
+
+absl::StatusOr<std::vector<journal::Place>> FindJournals(const Settings& settings, const std::string& name) {
+  if (const absl::Status status = client::CheckDirectory(settings.directory); !status.ok()) return status;
+  auto places = journal::FindPlaces(journal::Disk::Real(), settings.directory, name);
+  if (!places.ok() || !places->empty() || name.empty()) return places;
+  const auto all = journal::FindPlaces(journal::Disk::Real(), settings.directory);
+  if (!all.ok()) return all.status();
+  std::vector<std::string> names;
+  for (const journal::Place& place : *all)
+    if (names.empty() || names.back() != place.name) names.push_back(place.name);
+  return absl::NotFoundError("no daemon " + Quoted(name) + " has a journal in " + settings.directory +
+                             (names.empty() ? "; none has" : ". There are: " + Join(names, ", ")));
+}
+
+std::string NamedJournal(const Arguments& arguments, std::size_t word) {
+  return arguments.words().size() > word ? arguments.words()[word] : arguments.Text("server").value_or("");
+}
+
+absl::StatusOr<Descriptor> HoldName(const std::string& directory, const std::string& name) {
+  const std::string path = directory + "/servers/" + name + ".lock";
+  Descriptor lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  // Without the folder there is no daemon; some network file systems have no locks, and the journal has a fence.
+  if (!lock && errno == ENOENT) return lock;
+  if (!lock) return absl::PermissionDeniedError(path + " cannot be opened");
+  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) return absl::FailedPreconditionError("a daemon has the name " + Quoted(name));
+    return lock;
+  }
+  // Whom a daemon names that finds it taken.
+  const std::string text = std::to_string(getpid()) + "\n";
+  if (ftruncate(lock.get(), 0) != 0 || pwrite(lock.get(), text.data(), text.size(), 0) < 0) {
+    return absl::PermissionDeniedError(path + " cannot be written to");
+  }
+  return lock;
+}
+
+google::protobuf::Timestamp ToTimestamp(journal::WallTime time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  google::protobuf::Timestamp stamp;
+  stamp.set_seconds(seconds.time_since_epoch().count());
+  stamp.set_nanos(static_cast<std::int32_t>(nanoseconds(time - seconds).count()));
+  return stamp;
+}
+
+std::string DateText(journal::WallTime time) {
+  const std::time_t seconds = std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &local);
+  return text.data();
+}
+
+}  // namespace hotplate::cli
