@@ -17,6 +17,10 @@ import harness
 
 
 class Journals(harness.Case):
+    @classmethod
+    def start_daemon(cls, *flags, **options):
+        return super().start_daemon("--journal", "on", *flags, **options)
+
     def setUp(self):
         self.daemon = self.start_daemon()
 
@@ -163,7 +167,7 @@ class Nothing(harness.Case):
     def test_without_any_journal(self):
         self.assertEqual(self.answer("history"), [])
         self.assertEqual(self.answer("history", "--by", "day"), [])
-        self.hotplate("history", says="no job that ended is in a journal")
+        self.hotplate("history", says="no such job is in a journal")
         self.assertEqual(self.hotplate("history", "--csv").count("\n"), 1)
         self.assertEqual(self.answer("journal", "verify"), {"journals": []})
         self.assertEqual(self.hotplate("journal", "export"), "")

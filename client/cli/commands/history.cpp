@@ -96,9 +96,9 @@ Command HistoryCommand() {
       .group = Group::kJobs,
       .summary = "list what has run: ended jobs of all daemons, or their sums",
       .details =
-          "Newest first, from the journals in HOTPLATE_DIR: it works without a daemon. Lists jobs that meet all\n"
-          "conditions. --server NAME: only jobs of that daemon. Attached jobs beyond 100 a second are counted, and\n"
-          "not listed one by one. The history goes back a year. -q prints the ids.",
+          "Newest first, from the journals of daemons with hotplated --journal on: it works without a daemon. Lists\n"
+          "jobs that meet all conditions. --server NAME: only jobs of that daemon. Attached jobs beyond 100 a second\n"
+          "are counted, and not listed one by one. The history goes back a year. -q prints the ids.",
       .example = "hotplate history --since 30d --by label",
       .options = {{.names = "--since",
                    .value = "WHEN",

@@ -13,6 +13,8 @@
 namespace hotplate::cli {
 namespace {
 
+constexpr char kNone[] = "no such job is in a journal (hotplated --journal on keeps one)\n";
+
 std::string OrDash(const std::string& text) { return text.empty() ? "-" : Printable(text); }
 
 std::string EnergyText(const std::optional<double>& joules) { return joules ? ScaledText(*joules, "J") : "-"; }
@@ -54,7 +56,7 @@ std::string RowJson(const PastJob& job) {
 }  // namespace
 
 std::string TextOf(const PastJobs& past, bool colour, int width) {
-  if (past.jobs.empty()) return "no job that ended is in a journal\n";
+  if (past.jobs.empty()) return kNone;
   const bool labels =
       std::any_of(past.jobs.begin(), past.jobs.end(), [](const auto& job) { return !job.label.empty(); });
   std::vector<std::string> heads = {"JOB", "KERNEL", "STATE", "DEVICE", "DAEMON", "ENDED", "DEVICE TIME", "ENERGY"};
@@ -100,7 +102,7 @@ std::string CsvOf(const PastJobs& past) {
 std::string NameOf(SumBy by) { return by == SumBy::kDay ? "day" : by == SumBy::kLabel ? "label" : "kernel"; }
 
 std::string TextOf(const PastSums& past, SumBy by, int width) {
-  if (past.sums.empty()) return "no job that ended is in a journal\n";
+  if (past.sums.empty()) return kNone;
   Table table({by == SumBy::kDay ? "DAY" : by == SumBy::kLabel ? "LABEL" : "KERNEL", "JOBS", "DEVICE TIME", "ENERGY"});
   table.AlignRight(1).MayBeCut(0, 12);
   for (const PastSum& sum : past.sums)
