@@ -80,8 +80,7 @@ absl::Status WriteWhole(const std::string& path, const std::string& text) {
 
 namespace {
 
-absl::Status PointAt(const std::string& link, const std::string& target) {
-  const std::string temporary = link + "." + std::to_string(getpid()) + ".new";
+absl::Status PointAt(const std::string& link, const std::string& target, const std::string& temporary) {
   unlink(temporary.c_str());
   if (symlink(target.c_str(), temporary.c_str()) != 0) return SystemError("making link " + temporary);
   if (rename(temporary.c_str(), link.c_str()) == 0) return absl::OkStatus();
@@ -138,6 +137,23 @@ bool IsGone(const std::string& directory, const std::string& record_file) {
   const std::int64_t end = record.has_allocation_end_time() ? record.allocation_end_time().seconds() : 0;
   if (end > 0 && end + kClocksApart.count() < std::time(nullptr)) return true;
   return IsNameFree(directory, std::filesystem::path(record_file).stem().string());
+}
+
+std::string DraftOfCurrent(const std::string& directory, const std::string& name) {
+  return directory + "/current." + name + ".new";
+}
+
+// Removes what killed daemons of this name were writing: the record and the link.
+void RemoveDrafts(const std::string& directory, const std::string& name) {
+  unlink(DraftOfCurrent(directory, name).c_str());
+  const std::string begin = name + ".json.", end = ".new";
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(directory + "/servers", ignored)) {
+    const std::string file = entry.path().filename();
+    if (!file.starts_with(begin) || !file.ends_with(end)) continue;
+    // Only a process id is between them; "a.json.b" is another daemon's name.
+    if (file.find_first_not_of("0123456789", begin.size()) == file.size() - end.size()) unlink(entry.path().c_str());
+  }
 }
 
 // Takes the lock. Who looks whether a daemon is gone has it for a moment, hence a second try.
@@ -198,6 +214,7 @@ absl::StatusOr<EndpointSlot> EndpointSlot::Claim(const std::string& directory, c
       text += tenancy.allocation + " " + std::to_string(tenancy.restart_count) + "\n";
     }
     if (ftruncate(lock, 0) != 0 || pwrite(lock, text.data(), text.size(), 0) < 0) return SystemError("writing " + path);
+    RemoveDrafts(directory, name);
     return slot;
   }
 }
@@ -208,7 +225,7 @@ absl::Status EndpointSlot::Publish(const v1::EndpointRecord& record) {
   generation_ = record.generation();
   const std::string own = "servers/" + name_ + ".json", there = ReadLink(directory_ + "/current");
   if (!there.empty() && there != own && !IsGone(directory_, there)) return absl::OkStatus();
-  return PointAt(directory_ + "/current", own);
+  return PointAt(directory_ + "/current", own, DraftOfCurrent(directory_, name_));
 }
 
 absl::Status EndpointSlot::Update(const v1::EndpointRecord& record) {

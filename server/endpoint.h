@@ -26,7 +26,8 @@ class EndpointSlot {
   // Makes the folders (0700) where they are missing and takes the name. PERMISSION_DENIED if others can read or
   // write a folder (with the chmod that mends it), or it cannot be written; ALREADY_EXISTS, with the pid, if another
   // daemon has the name. An earlier run of the same allocation has no more right to it: Slurm has requeued the job, and
-  // if the old daemon is not gone (its node may be cut off), it is on its way.
+  // if the old daemon is not gone (its node may be cut off), it is on its way. Drafts that killed daemons of this name
+  // left are removed.
   static absl::StatusOr<EndpointSlot> Claim(const std::string& directory, const std::string& name,
                                             const Tenancy& tenancy = {});
 

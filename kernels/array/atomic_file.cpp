@@ -81,6 +81,7 @@ constexpr std::size_t kLongestHost = 32;
 // Entries beyond this many are not looked at: reading such a folder takes too long.
 constexpr std::size_t kMostEntries = 100'000;
 constexpr std::time_t kDay = 24 * 60 * 60;
+constexpr int kAttempts = 100;
 
 // This machine's name as part of a file's, without its domain.
 std::string ThisHost() {
@@ -122,8 +123,6 @@ bool IsAbandoned(int descriptor, const std::string& host) {
   return std::time(nullptr) - status.st_mtime >= kDay;
 }
 
-}  // namespace
-
 std::string UnfinishedName(const std::string& path) {
   std::uint64_t number = 0;
   if (getrandom(&number, sizeof number, 0) != sizeof number) number = static_cast<std::uint64_t>(getpid());
@@ -136,10 +135,25 @@ std::string UnfinishedName(const std::string& path) {
          std::string(kUnfinishedEnd);
 }
 
+// False: RemoveAbandoned locked the file first, and removes it.
 bool LockUnfinished(int descriptor) {
   if (flock(descriptor, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK;  // some file systems have no locks
   struct stat status {};
   return fstat(descriptor, &status) != 0 || status.st_nlink > 0;
+}
+
+}  // namespace
+
+Unfinished MakeUnfinished(int folder, const std::string& path, mode_t mode) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::string name = UnfinishedName(path);
+    const int descriptor = openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (descriptor >= 0 && LockUnfinished(descriptor)) return {descriptor, std::move(name)};
+    if (descriptor < 0 && errno != EEXIST && errno != EINTR) return {};
+    if (descriptor >= 0) close(descriptor);
+  }
+  errno = EEXIST;
+  return {};
 }
 
 std::variant<AtomicFile, NpyError> AtomicFile::Create(const std::string& path) {
@@ -150,25 +164,12 @@ std::variant<AtomicFile, NpyError> AtomicFile::Create(const std::string& path) {
   const std::variant<std::optional<mode_t>, NpyError> mode = ModeToKeep(path);
   if (const auto* error = std::get_if<NpyError>(&mode)) return *error;
   std::string final_path = std::get<std::string>(std::move(target));
-
-  constexpr int kAttempts = 8;
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    std::string temporary = UnfinishedName(final_path);
-    const int descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (descriptor < 0) {
-      if (errno == EEXIST || errno == EINTR) continue;
-      return SystemError("cannot write to its folder " + FolderOf(final_path), errno);
-    }
-    if (!LockUnfinished(descriptor)) {
-      close(descriptor);
-      continue;
-    }
-    AtomicFile file(descriptor, std::move(final_path), std::move(temporary));
-    const auto& kept = std::get<std::optional<mode_t>>(mode);
-    if (kept && fchmod(descriptor, *kept & 0777) != 0) return SystemError("cannot set its permissions", errno);
-    return file;
-  }
-  return SystemError("cannot write to its folder " + FolderOf(final_path), EEXIST);
+  Unfinished unfinished = MakeUnfinished(AT_FDCWD, final_path, 0666);
+  if (unfinished.descriptor < 0) return SystemError("cannot write to its folder " + FolderOf(final_path), errno);
+  AtomicFile file(unfinished.descriptor, std::move(final_path), std::move(unfinished.path));
+  const auto& kept = std::get<std::optional<mode_t>>(mode);
+  if (kept && fchmod(file.descriptor_, *kept & 0777) != 0) return SystemError("cannot set its permissions", errno);
+  return file;
 }
 
 void AtomicFile::RemoveAbandoned(const std::string& folder) {

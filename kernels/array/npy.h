@@ -3,6 +3,8 @@
 // NumPy itself lacks, is '<V2', as ml_dtypes (JAX) saves it.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -110,9 +112,12 @@ class AtomicFile {
   std::string temporary_;
 };
 
-// The name of an unfinished file beside `path`: hidden, and not there yet. AtomicFile::RemoveAbandoned knows it.
-std::string UnfinishedName(const std::string& path);
-// Locks a new file while its descriptor is open. False: a clean-up locked it first and removes it.
-bool LockUnfinished(int descriptor);
+struct Unfinished {
+  int descriptor = -1;  // the caller closes it; -1: no file could be made, and errno says why
+  std::string path = {};
+};
+// Makes a hidden file beside `path`, to be renamed to it. The file is locked while its descriptor is open, so that
+// AtomicFile::RemoveAbandoned leaves it alone. A relative `path` begins at `folder`, a descriptor or AT_FDCWD.
+Unfinished MakeUnfinished(int folder, const std::string& path, mode_t mode);
 
 }  // namespace hotplate

@@ -117,11 +117,10 @@ std::optional<NpyError> PlacedFile::Taken() const {
 std::optional<NpyError> PlacedFile::Write(const Signature& signature, std::span<const std::byte> elements,
                                           const std::function<bool()>& stop) {
   AtomicFile::RemoveAbandoned("/proc/self/fd/" + std::to_string(folder_));
-  const std::string unfinished = UnfinishedName(name_);
-  file_ = openat(folder_, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file_ < 0) return SystemError("cannot write to its folder", errno);
-  unfinished_ = unfinished;
-  LockUnfinished(file_);
+  Unfinished unfinished = MakeUnfinished(folder_, name_, 0600);
+  if (unfinished.descriptor < 0) return SystemError("cannot write to its folder", errno);
+  file_ = unfinished.descriptor;
+  unfinished_ = std::move(unfinished.path);
   struct stat old {};
   const bool replaces = replace_ && fstatat(folder_, name_.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0;
   const mode_t mode = replaces && S_ISREG(old.st_mode) ? old.st_mode & 0777 : mode_;

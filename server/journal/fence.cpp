@@ -16,6 +16,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
@@ -33,6 +34,10 @@ constexpr char kFence[] = "fence";
 constexpr char kOwner[] = "owner-";
 
 std::string RecordName(std::uint64_t epoch) { return absl::StrCat(kOwner, epoch); }
+
+std::string DraftName(const Owner& owner) {
+  return absl::StrCat(".", RecordName(owner.epoch), ".", owner.pid, ".", owner.life.generation);
+}
 
 // Fixed in width, so that a new number covers the old one.
 std::string FenceText(std::uint64_t epoch) {
@@ -120,7 +125,7 @@ Sight Look(const Owner& owner, const std::string& record, const std::string& nod
     const nanoseconds silent = WallTime::clock::now().time_since_epoch() -
                                (std::chrono::seconds(facts.st_mtim.tv_sec) + nanoseconds(facts.st_mtim.tv_nsec));
     sight.seen = DurationText(silent);
-    // A process that stands still on this machine has nobody who would tell it from one that works.
+    // On this machine nothing tells a process that is stopped from one that works.
     if (silent >= kSilent && !same_machine) sight.life = Life::kGone;
   }
   return sight;
@@ -186,7 +191,7 @@ absl::StatusOr<bool> Fence::Try() {
           sight.life == Life::kLives ? ", which is running"
                                      : absl::StrCat(", which may be running: it was last seen ", sight.seen, " ago")));
     }
-    // By its own word, or by its lock on this machine, is it certain that a writer is gone.
+    // A writer is certainly gone if it said so, or if its lock on this machine is free.
     gone = newest->ended || (sight.life == Life::kGone && sight.has_locks && newest->boot == self_.boot);
     before_ = *std::move(newest);
     self_.epoch = before_->epoch + 1;
@@ -200,8 +205,7 @@ absl::StatusOr<bool> Fence::Try() {
   self_.index = gone && before_ ? current : absl::StrCat("index-", self_.epoch, ".sqlite");
   self_.copy_of = gone ? "" : current;
 
-  const std::string written =
-      Path(absl::StrCat(".", RecordName(self_.epoch), ".", getpid(), ".", options_.life.generation));
+  const std::string written = Path(DraftName(self_));
   const std::string text = ToText(self_);
   const std::array<Disk::Bytes, 1> pieces = {BytesOf(text)};
   if (absl::Status removed = disk.Remove(written); !removed.ok()) return removed;
@@ -216,7 +220,8 @@ absl::StatusOr<bool> Fence::Try() {
     linked = renamed == 0 ? absl::OkStatus() : DiskError("making " + Path(RecordName(self_.epoch)), errno);
   }
   disk.Remove(written).IgnoreError();
-  if (absl::IsAlreadyExists(linked)) return false;
+  // NOT_FOUND: a daemon that has this epoch, or a later one, removed the draft.
+  if (absl::IsAlreadyExists(linked) || absl::IsNotFound(linked)) return false;
   if (!linked.ok()) return linked;
   lock_ = std::move(lock);
   if (absl::Status raised = Raise(); !raised.ok()) return raised;
@@ -236,9 +241,13 @@ void Fence::RemoveOld() const {
   const absl::StatusOr<std::vector<std::string>> names = options_.disk->List(options_.folder);
   if (!names.ok()) return;
   for (const std::string& name : *names) {
+    absl::string_view digits = name;
+    const bool is_draft = absl::ConsumePrefix(&digits, ".");
+    if (!absl::ConsumePrefix(&digits, kOwner)) continue;
+    if (is_draft) digits = digits.substr(0, digits.find('.'));
     std::uint64_t epoch = 0;
-    const bool old =
-        name.starts_with(kOwner) && absl::SimpleAtoi(name.substr(sizeof kOwner - 1), &epoch) && epoch < self_.epoch;
+    // A draft of this epoch is too late as well.
+    const bool old = absl::SimpleAtoi(digits, &epoch) && (epoch < self_.epoch || (is_draft && epoch == self_.epoch));
     if (old) options_.disk->Remove(Path(name)).IgnoreError();
   }
 }

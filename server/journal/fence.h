@@ -1,7 +1,8 @@
 // Who writes a journal. Locks cannot be trusted on network file systems (some have none, some are each machine's own),
 // so that each opening of a journal is an epoch, numbered from 1:
-//   owner-7   the record of epoch 7. It is made by linking a complete file to that name, which only one daemon can do.
-//             Its writer holds a lock on it where there are locks, and touches it every few seconds.
+//   owner-7   the record of epoch 7. It is made by linking a complete draft (.owner-7.PID.GENERATION) to that name,
+//             which only one daemon can do. That daemon removes older records and drafts. It holds a lock on its own
+//             record where there are locks, and touches it every few seconds.
 //   fence     the newest epoch's number, written in place: a reader on another machine sees it as soon as it opens it.
 // A writer reads the fence before each group, and again before it acknowledges the group. Whoever takes a journal over
 // from a writer that may still live first raises the fence and then copies the index, to write to the copy: what was

@@ -38,9 +38,7 @@ def drafts(home):
     for path in home.directory.rglob("*"):
         draft = path.name.endswith((".new", ".part")) or path.name.startswith(".owner-")
         claim = path.parent == home.directory / "jobs" and draft
-        # An endpoint record, or the link to the current one, that was being written: nobody removes those yet.
-        record = path.parent in (home.directory, home.directory / "servers") and path.name.endswith(".new")
-        if draft and not record and not (claim and time.time() - path.lstat().st_mtime < CLAIM_SECONDS):
+        if draft and not (claim and time.time() - path.lstat().st_mtime < CLAIM_SECONDS):
             found.append(f"file {path.relative_to(home.directory)} is left")
     return found
 

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <thread>
 #include <vector>
 
 #include "tests/temporary_folder.h"
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 const Signature kThree{DType::kFloat64, {3}};
 const std::vector<double> kValues = {1, 2, 3};
@@ -163,6 +165,23 @@ TEST_F(PlacedFileTest, OfTwoThatWriteAtOnceOneIsFirst) {
   EXPECT_EQ(error->system_error, EEXIST);
   other = NpyError{};
   EXPECT_THAT(NamesIn(root_), ::testing::UnorderedElementsAre("a.npy", "sub"));
+}
+
+// Each looks for what killed writers left, and once took a new file that its writer had not locked yet for such a one.
+TEST_F(PlacedFileTest, SeveralAreWrittenIntoOneFolderAtOnce) {
+  constexpr int kThreads = 8, kFiles = 50;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([this, i] {
+      for (int j = 0; j < kFiles; ++j) {
+        const std::string name = std::to_string(i) + "-" + std::to_string(j) + ".npy";
+        const std::optional<NpyError> error = Put(root_ + "/sub/deep/" + name);
+        EXPECT_FALSE(error) << name << ": " << error->message;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(NamesIn(root_ + "/sub/deep"), SizeIs(kThreads * kFiles));
 }
 
 TEST_F(PlacedFileTest, OneThatIsGivenUpLeavesNothing) {

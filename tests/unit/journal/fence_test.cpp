@@ -17,6 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 class FenceTest : public JournalTest {
  protected:
@@ -130,6 +131,44 @@ TEST_F(FenceTest, OfManyThatStartTogetherOneGetsIt) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(have, 1);
+}
+
+TEST_F(FenceTest, TheNextDaemonRemovesTheDraftsOfKilledOnes) {
+  ASSERT_TRUE(Open()->Close("").ok());
+  for (const char* draft : {".owner-1.4711.dead", ".owner-2.4711.dead", ".owner-3.4711.lives"}) {
+    folder_.Write(std::string("journal/") + draft, "");
+  }
+  const std::unique_ptr<Journal> journal = Open(Options("g2"));
+  ASSERT_EQ(journal->epoch(), 2u);
+  std::vector<std::string> names = Disk::Real().List(folder_.File("journal")).value();
+  std::erase_if(names, [](const std::string& name) { return name.find("owner-") == std::string::npos; });
+  EXPECT_THAT(names, UnorderedElementsAre("owner-2", ".owner-3.4711.lives"));
+}
+
+// Before the first link, another daemon takes that epoch, and its journal is closed again.
+class FasterDaemonDisk : public Disk {
+ public:
+  explicit FasterDaemonDisk(FenceOptions other) : other_(std::move(other)) {}
+  absl::Status Link(const std::string& from, const std::string& to) override {
+    if (++links_ == 1) {
+      const absl::StatusOr<std::unique_ptr<Fence>> fence = Fence::Claim(other_);
+      EXPECT_TRUE(fence.ok() && (*fence)->End().ok()) << fence.status();
+      EXPECT_NE(access(from.c_str(), F_OK), 0) << "the other daemon removes the draft";
+    }
+    return Disk::Link(from, to);
+  }
+
+ private:
+  FenceOptions other_;
+  int links_ = 0;
+};
+
+TEST_F(FenceTest, ADaemonWhoseDraftWasRemovedTriesAgain) {
+  const std::string folder = folder_.File("journal");
+  FasterDaemonDisk disk({.folder = folder, .life = {.generation = "g1"}});
+  const auto fence = Fence::Claim({.folder = folder, .life = {.generation = "g2"}, .disk = &disk});
+  ASSERT_TRUE(fence.ok()) << fence.status();
+  EXPECT_EQ((*fence)->self().epoch, 2u);
 }
 
 TEST_F(FenceTest, ALateWriteOfALoserDoesNotFenceTheWinner) {

@@ -11,6 +11,7 @@
 #include <ctime>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include "proto/codec/json_file.h"
 #include "server/net/tls.h"
@@ -156,6 +157,26 @@ TEST_F(EndpointTest, OneDaemonPerName) {
   EXPECT_TRUE(EndpointSlot::Claim(directory_, "other").ok());
 }
 
+// A draft of the record has the token.
+TEST_F(EndpointTest, WhoeverTakesANameRemovesTheDraftsOfItsKilledDaemons) {
+  const std::vector<std::string> drafts = {"servers/local.json.4711.new", "current.local.new"};
+  const std::vector<std::string> of_others = {"servers/local.json.b.json.4711.new", "servers/other.json.4711.new",
+                                              "current.other.new"};
+  const auto leave = [this](const std::string& draft) { folder_.Write("hotplate/" + draft, "secret"); };
+  const auto is_there = [this](const std::string& draft) { return std::filesystem::exists(directory_ + "/" + draft); };
+  {
+    const auto running = EndpointSlot::Claim(directory_, "local");
+    ASSERT_TRUE(running.ok()) << running.status();
+    for (const std::string& draft : drafts) leave(draft);
+    for (const std::string& draft : of_others) leave(draft);
+    EXPECT_FALSE(EndpointSlot::Claim(directory_, "local").ok());
+    for (const std::string& draft : drafts) EXPECT_TRUE(is_there(draft)) << draft << " may be a running daemon's";
+  }
+  EXPECT_TRUE(EndpointSlot::Claim(directory_, "local").ok());
+  for (const std::string& draft : drafts) EXPECT_FALSE(is_there(draft)) << draft;
+  for (const std::string& draft : of_others) EXPECT_TRUE(is_there(draft)) << draft;
+}
+
 TEST_F(EndpointTest, ARequeuedJobTakesItsNameBack) {
   // The node was cut off: its daemon still has the lock.
   auto first = EndpointSlot::Claim(directory_, "fake-17", {"fake/17", 0});
@@ -232,10 +253,10 @@ TEST_F(EndpointTest, WritesThroughNoLinkThatWasPutInItsWay) {
   auto slot = EndpointSlot::Claim(directory_, "local");
   ASSERT_TRUE(slot.ok());
   const std::string elsewhere = folder_.Write("elsewhere", "untouched");
-  const std::string link = record_ + "." + std::to_string(getpid()) + ".new";
-  std::filesystem::create_symlink(elsewhere, link);
+  const std::string links[] = {record_ + "." + std::to_string(getpid()) + ".new", directory_ + "/current.local.new"};
+  for (const std::string& link : links) std::filesystem::create_symlink(elsewhere, link);
   ASSERT_TRUE(slot->Publish(Record("g1")).ok());
-  EXPECT_FALSE(std::filesystem::is_symlink(link)) << "it was in nobody's way";
+  for (const std::string& link : links) EXPECT_FALSE(std::filesystem::is_symlink(link)) << link;
   EXPECT_EQ(ReadText(elsewhere), "untouched");
   EXPECT_EQ(ReadRecord(record_)->generation(), "g1");
 }
