@@ -73,6 +73,12 @@ std::string FirstWords(const Command& command, const std::vector<v1::KernelSpec>
   return OfferedWords(command.positionals[0].offer, command.positionals[0].choices, kernels);
 }
 
+// The words after the first one, where they are daemons.
+std::string SecondWords(const Command& command, const std::vector<v1::KernelSpec>& kernels) {
+  if (command.positionals.size() < 2 || command.positionals[1].offer != Offer::kServer) return "";
+  return OfferedWords(Offer::kServer, {}, kernels);
+}
+
 // Fish's command substitution has no dollar sign.
 std::string FishWords(const std::string& words) { return words.rfind("$(", 0) == 0 ? words.substr(1) : words; }
 
@@ -104,6 +110,8 @@ std::string BashBody(const std::vector<v1::KernelSpec>& kernels) {
       script += "; [ -z \"$kernel\" ] && offered_words=\"" + words + "\"";
     else if (!words.empty())
       script += "; offered_words=\"" + words + "\"";
+    const std::string second = SecondWords(command, kernels);
+    if (!second.empty()) script += "; [ -n \"$kernel\" ] && offered_words=\"" + second + "\"";
     script += " ;;\n";
   }
   script += "  esac\n  case \"$verb:$kernel\" in\n";
@@ -214,6 +222,9 @@ std::string FishCompletion(const std::vector<v1::KernelSpec>& kernels) {
     const std::string only = command.positionals.size() == 1 && !command.takes_kernel_parameters ? " -f" : "";
     if (!words.empty())
       script += "complete -c hotplate -n " + Quoted(seen) + only + " -a " + Quoted(FishWords(words)) + "\n";
+    const std::string second = SecondWords(command, kernels);
+    if (!second.empty())
+      script += "complete -c hotplate -n " + Quoted(seen) + " -f -a " + Quoted(FishWords(second)) + "\n";
   }
   for (const OptionSpec& option : CommonOptions()) script += option_line("true", option);
   for (const v1::KernelSpec& kernel : kernels)

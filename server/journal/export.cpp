@@ -121,7 +121,7 @@ absl::Status Export(WithIndex with, const ExportOptions& options,
     }
     if (page.size() < query.limit) break;
     left -= page.size();
-    query.before = page.back().accepted.number;
+    query.before = JobPlace::Of(page.back());
   }
   for (const KeptJob& job : all.unfinished) {
     if (!line(JobJson(job, options))) return absl::OkStatus();

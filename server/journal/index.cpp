@@ -88,6 +88,7 @@ struct Index::Statements {
               " WHERE number=? AND state=2"),
         requeue(db,
                 "UPDATE jobs SET state=1, start_sequence=NULL, start_ns=NULL, device=NULL WHERE number=? AND state=2"),
+        cancel(db, "UPDATE jobs SET cancel_ns=coalesce(cancel_ns, ?) WHERE number=?"),
         end(db,
             "UPDATE jobs SET state=?, end_sequence=?, end_ns=?, device_ns=?, energy_joules=?"
             " WHERE number=? AND state<3"),
@@ -101,6 +102,8 @@ struct Index::Statements {
                  "INSERT INTO jobs(number, epoch, state, attached, may_rerun, owner, session, request_key,"
                  " payload_hash, kernel, label, priority, accept_ns, start_ns, device, end_ns, release_ns, device_ns,"
                  " energy_joules) VALUES(?,?,?,1,0,?,?,'',x'',?,?,0,?,?,?,?,?,?,?)"),
+        array(db, "INSERT OR REPLACE INTO arrays VALUES(?,?,?,?)"),
+        array_gone(db, "DELETE FROM arrays WHERE file=?"),
         file(db, "INSERT INTO files VALUES(?,?,?,?,?,?,?,?,?,?)"),
         sum(db,
             "INSERT INTO sums VALUES(?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET jobs=jobs+excluded.jobs,"
@@ -112,9 +115,9 @@ struct Index::Statements {
                      " VALUES(?,?,?,?,?,?)"),
         end_daemon(db, "UPDATE daemons SET end_ns=?, end_reason=? WHERE epoch=?") {}
 
-  SQLite::Statement begin, commit, rollback, savepoint, undo, release, accept, request, start, rerun, requeue, end,
-      end_bytes, fetch, release_job, drop_request, drop_outputs, drop_files, attached, file, sum, last_number, state,
-      begin_daemon, end_daemon;
+  SQLite::Statement begin, commit, rollback, savepoint, undo, release, accept, request, start, rerun, requeue, cancel,
+      end, end_bytes, fetch, release_job, drop_request, drop_outputs, drop_files, attached, array, array_gone, file,
+      sum, last_number, state, begin_daemon, end_daemon;
 };
 
 Index::Index(std::unique_ptr<SQLite::Database> database, std::uint64_t epoch)
@@ -272,6 +275,11 @@ absl::Status Index::Write(const JobRequeued& job) {
   return changed > 0 ? absl::OkStatus() : Unchanged(job.number, "requeued");
 }
 
+absl::Status Index::Write(const JobCancelRequested& job) {
+  const int changed = Call(statements_->cancel).Int(job.time).Int(job.number).Run();
+  return changed > 0 ? absl::OkStatus() : Unchanged(job.number, "cancelled");
+}
+
 absl::Status Index::Write(const JobEnded& job) {
   if (!IsEnd(job.state)) return absl::InvalidArgumentError(absl::StrCat("job ", job.number, " ends in no end"));
   if (job.end.size() > kMostBytes || job.outputs.size() > kMostBytes) {
@@ -325,6 +333,16 @@ absl::Status Index::Write(const AttachedJob& job) {
       .Run();
   if (!job.end.empty()) WriteEnd(job.number, job.end, nullptr);
   last_number_ = std::max(last_number_, job.number);
+  return absl::OkStatus();
+}
+
+absl::Status Index::Write(const ArraySaved& array) {
+  Call(statements_->array).Text(array.file).Text(array.name).Text(array.owner).Int(array.lease_end).Run();
+  return absl::OkStatus();
+}
+
+absl::Status Index::Write(const ArrayGone& array) {
+  Call(statements_->array_gone).Text(array.file).Run();
   return absl::OkStatus();
 }
 

@@ -64,10 +64,13 @@ class Index {
   absl::Status Write(const JobAccepted& job);
   absl::Status Write(const JobStarted& job);
   absl::Status Write(const JobRequeued& job);
+  absl::Status Write(const JobCancelRequested& job);
   absl::Status Write(const JobEnded& job);
   absl::Status Write(const JobFetched& job);
   absl::Status Write(const JobReleased& job);
   absl::Status Write(const AttachedJob& job);
+  absl::Status Write(const ArraySaved& array);
+  absl::Status Write(const ArrayGone& array);
   void WriteFiles(std::uint64_t number, const std::vector<SpooledFile>& files);
   void WriteEnd(std::uint64_t number, const std::string& end, const std::string* outputs);
   // Why an update changed no row.

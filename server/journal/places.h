@@ -2,6 +2,7 @@
 //   HOTPLATE_DIR/journal/NAME/           the journal of daemon NAME, unless it was moved
 //   HOTPLATE_DIR/servers/NAME.journal    then: the path of its folder, as text
 //   spool                                in a journal's folder: the path of the spool, as text
+//   id                                   there: the journal's own name (Index::Id), which its copies have as well
 #pragma once
 
 #include <string>
@@ -21,9 +22,13 @@ struct Place {
 // Writes down what is not the default. Waits for the file system.
 absl::Status NotePlace(Disk& disk, const std::string& directory, const Place& place);
 
+// The spool of the journal in that folder, as it was noted; empty: not known.
+std::string NotedSpool(const Disk& disk, const std::string& folder);
+
 // Of the daemon of that name, or (empty) of all, sorted by name. One that was moved may not be there any more. A daemon
-// that kept its journal in several folders has several.
+// that kept its journal in several folders has several. Of a journal and its copies only the one that was last written
+// to counts; the folders of the others go to `copies`. A folder that has several paths counts once.
 absl::StatusOr<std::vector<Place>> FindPlaces(const Disk& disk, const std::string& directory,
-                                              const std::string& name = "");
+                                              const std::string& name = "", std::vector<std::string>* copies = nullptr);
 
 }  // namespace hotplate::journal

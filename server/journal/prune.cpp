@@ -1,40 +1,52 @@
 #include "server/journal/prune.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <limits>
 #include <set>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::journal {
 namespace {
 
-// Rows are dropped in pieces, between which the daemon's own records are written.
+// Rows are read and dropped in pieces, between which the daemon's own records are written.
 constexpr int kRowsAtOnce = 1000;
+// One sync for so many.
+constexpr std::size_t kReleasesAtOnce = 500;
 
 struct Candidate {
   std::uint64_t number = 0;
   std::int64_t end_ns = 0;
   bool unread = false;
+  bool has_shared = false;
   std::uint64_t bytes = 0;  // of files that no other job has
 };
 
-// Oldest end first.
-std::vector<Candidate> ReadCandidates(SQLite::Database& database) {
+// Those that ended after `last`, oldest end first: as many as the writer's thread reads at once.
+std::vector<Candidate> ReadCandidates(SQLite::Database& database, const Candidate& last) {
   std::vector<Candidate> candidates;
   // Unread: it has left something, and nobody has got it.
-  SQLite::Statement query(
-      database,
-      "SELECT j.number, j.end_ns, j.fetch_ns IS NULL AND j.state=3 AND"
-      " (EXISTS(SELECT 1 FROM files f WHERE f.number=j.number AND f.role=2) OR"
-      "  EXISTS(SELECT 1 FROM ends e WHERE e.number=j.number AND e.outputs IS NOT NULL)),"
-      " (SELECT coalesce(sum(f.bytes), 0) FROM files f WHERE f.number=j.number AND f.shared=0)"
-      " FROM jobs j WHERE j.end_ns IS NOT NULL AND j.release_ns IS NULL AND j.attached=0 ORDER BY j.end_ns");
+  SQLite::Statement query(database,
+                          "SELECT j.number, j.end_ns, j.fetch_ns IS NULL AND j.state=3 AND"
+                          " (EXISTS(SELECT 1 FROM files f WHERE f.number=j.number AND f.role=2) OR"
+                          "  EXISTS(SELECT 1 FROM ends e WHERE e.number=j.number AND e.outputs IS NOT NULL)),"
+                          " EXISTS(SELECT 1 FROM files f WHERE f.number=j.number AND f.shared=1),"
+                          " (SELECT coalesce(sum(f.bytes), 0) FROM files f WHERE f.number=j.number AND f.shared=0)"
+                          " FROM jobs j WHERE j.end_ns IS NOT NULL AND j.release_ns IS NULL AND j.attached=0"
+                          " AND (j.end_ns, j.number)>(?, ?) ORDER BY j.end_ns, j.number LIMIT ?");
+  query.bind(1, last.end_ns);
+  query.bind(2, static_cast<std::int64_t>(last.number));
+  query.bind(3, kRowsAtOnce);
   while (query.executeStep()) {
     candidates.push_back({.number = static_cast<std::uint64_t>(query.getColumn(0).getInt64()),
                           .end_ns = query.getColumn(1).getInt64(),
                           .unread = query.getColumn(2).getInt() != 0,
-                          .bytes = static_cast<std::uint64_t>(query.getColumn(3).getInt64())});
+                          .has_shared = query.getColumn(3).getInt() != 0,
+                          .bytes = static_cast<std::uint64_t>(query.getColumn(4).getInt64())});
   }
   return candidates;
 }
@@ -67,46 +79,138 @@ bool IsReferenced(SQLite::Database& database, const Sha256& sha) {
   return query.executeStep() && query.getColumn(0).getInt() != 0;
 }
 
-// The index first: files are never missing while it has them.
-absl::Status Release(Journal& journal, Spool* spool, const Candidate& job, const PruneBounds& bounds,
-                     PruneReport& report) {
-  std::vector<SharedFile> shared;
-  absl::Status read = journal.With([&](Index& index) {
-    return Guarded(index.database(), [&]() -> absl::Status {
-      shared = SharedOf(index.database(), job.number);
-      return absl::OkStatus();
+// Appends them as one group, and waits until it is on the disk: their outcomes.
+std::vector<absl::Status> WriteAll(Journal& journal, const std::vector<JobReleased>& records) {
+  Mutex mutex;
+  CondVar written;
+  std::size_t left = records.size();
+  std::vector<absl::Status> results(records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    journal.Append(records[i], Durability::kSynced, [&, i](const absl::Status& status) {
+      MutexLock lock(mutex);
+      results[i] = status;
+      if (--left == 0) written.NotifyOne();
     });
-  });
-  if (read.ok()) read = journal.Write(JobReleased{.number = job.number, .time = bounds.now});
-  // Another prune at the same time has released it.
-  if (absl::IsInvalidArgument(read)) return absl::OkStatus();
-  if (!read.ok()) return read;
-  ++report.released;
-  report.bytes += job.bytes;
-  if (spool == nullptr) return absl::OkStatus();
-  if (absl::Status removed = spool->Remove(job.number, job.bytes); !removed.ok()) {
-    report.notes.emplace_back(removed.message());
   }
-  for (const SharedFile& file : shared) {
-    // On the writer's thread: no job that has the file is accepted between the question and the removal. One that is
-    // being stored has it pinned.
-    absl::Status removed = journal.With([&](Index& index) {
-      return Guarded(index.database(), [&]() -> absl::Status {
-        if (IsReferenced(index.database(), file.sha)) return absl::OkStatus();
-        const absl::StatusOr<bool> gone = spool->RemoveShared(file.sha, file.bytes);
-        if (gone.ok() && *gone) report.bytes += file.bytes;
-        return gone.status();
-      });
-    });
-    if (!removed.ok()) report.notes.emplace_back(removed.message());
-  }
-  return absl::OkStatus();
+  MutexLock lock(mutex);
+  while (left > 0) written.Wait(mutex);
+  return results;
 }
 
-absl::Status Forget(Journal& journal, const PruneBounds& bounds, PruneReport& report) {
+class Pass {
+ public:
+  Pass(Journal& journal, Spool* spool, const PruneBounds& bounds, PruneReport& report)
+      : journal_(journal), spool_(spool), bounds_(bounds), report_(report) {}
+
+  bool IsOver() const { return (bounds_.stop && bounds_.stop()) || std::chrono::steady_clock::now() >= end_; }
+
+  absl::Status Run() {
+    Candidate last{.end_ns = std::numeric_limits<std::int64_t>::min()};
+    std::vector<Candidate> page;
+    do {
+      absl::Status done = With([&](SQLite::Database& database) { page = ReadCandidates(database, last); });
+      for (const Candidate& job : page) {
+        if (done.ok()) done = Consider(job);
+        if (!done.ok() || report_.more) return done;
+      }
+      if (done.ok()) done = Flush();
+      if (!done.ok() || report_.more) return done;
+      if (!page.empty()) last = page.back();
+    } while (page.size() == kRowsAtOnce);
+    return absl::OkStatus();
+  }
+
+ private:
+  template <typename Work>
+  absl::Status With(const Work& work) {
+    return journal_.With([&](Index& index) {
+      return Guarded(index.database(), [&]() -> absl::Status {
+        work(index.database());
+        return absl::OkStatus();
+      });
+    });
+  }
+
+  absl::Status Consider(const Candidate& job) {
+    if (job.unread) {
+      ++report_.unread;
+      report_.unread_bytes += job.bytes;
+      return absl::OkStatus();
+    }
+    const bool old = bounds_.age.count() > 0 && ToNs(bounds_.now) - job.end_ns >= bounds_.age.count();
+    const bool much = bounds_.bytes > 0 && (job.bytes > 0 || job.has_shared) && spool_ != nullptr &&
+                      spool_->used_bytes() > bounds_.bytes + batch_bytes_;
+    if (!old && !much) return absl::OkStatus();
+    batch_.push_back(job);
+    batch_bytes_ += job.bytes;
+    // How much goes with a shared file is known when it has gone.
+    return batch_.size() == kReleasesAtOnce || (!old && job.has_shared) ? Flush() : absl::OkStatus();
+  }
+
+  // The index first: files are never missing while it has them.
+  absl::Status Flush() {
+    const std::vector<Candidate> batch = std::exchange(batch_, {});
+    batch_bytes_ = 0;
+    if (batch.empty()) return absl::OkStatus();
+    std::vector<std::vector<SharedFile>> shared(batch.size());
+    absl::Status failed = With([&](SQLite::Database& database) {
+      for (std::size_t i = 0; i < batch.size(); ++i) {
+        if (batch[i].has_shared) shared[i] = SharedOf(database, batch[i].number);
+      }
+    });
+    if (!failed.ok()) return failed;
+    std::vector<JobReleased> records;
+    records.reserve(batch.size());
+    for (const Candidate& job : batch) records.push_back({.number = job.number, .time = bounds_.now});
+    const std::vector<absl::Status> released = WriteAll(journal_, records);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (released[i].ok()) {
+        Delete(batch[i], shared[i]);
+      } else if (!absl::IsInvalidArgument(released[i]) && failed.ok()) {  // else another prune has released it
+        failed = released[i];
+      }
+    }
+    report_.more = failed.ok() && IsOver();
+    return failed;
+  }
+
+  void Delete(const Candidate& job, const std::vector<SharedFile>& shared) {
+    ++report_.released;
+    report_.bytes += job.bytes;
+    if (spool_ == nullptr) return;
+    if (absl::Status removed = spool_->Remove(job.number, job.bytes); !removed.ok()) {
+      report_.notes.emplace_back(removed.message());
+    }
+    for (const SharedFile& file : shared) {
+      // On the writer's thread: no job that has the file is accepted between the question and the removal. One that is
+      // being stored has it pinned.
+      absl::StatusOr<bool> gone = false;
+      absl::Status removed = With([&](SQLite::Database& database) {
+        if (!IsReferenced(database, file.sha)) gone = spool_->RemoveShared(file.sha, file.bytes);
+      });
+      if (removed.ok()) removed = gone.status();
+      if (!removed.ok()) report_.notes.emplace_back(removed.message());
+      if (gone.ok() && *gone) report_.bytes += file.bytes;
+    }
+  }
+
+  Journal& journal_;
+  Spool* const spool_;
+  const PruneBounds& bounds_;
+  PruneReport& report_;
+  const std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + bounds_.longest;
+  std::vector<Candidate> batch_;
+  std::uint64_t batch_bytes_ = 0;
+};
+
+absl::Status Forget(Journal& journal, const PruneBounds& bounds, const Pass& pass, PruneReport& report) {
   const std::int64_t oldest = ToNs(bounds.now - std::chrono::duration_cast<WallTime::duration>(bounds.history_age));
   int dropped = kRowsAtOnce;
   while (dropped == kRowsAtOnce) {
+    if (report.forgotten > 0 && pass.IsOver()) {
+      report.more = true;
+      break;
+    }
     absl::Status done = journal.With([&](Index& index) {
       return Guarded(index.database(), [&]() -> absl::Status {
         SQLite::Database& database = index.database();
@@ -136,36 +240,23 @@ absl::Status Forget(Journal& journal, const PruneBounds& bounds, PruneReport& re
 
 absl::StatusOr<PruneReport> Prune(Journal& journal, Spool* spool, const PruneBounds& bounds) {
   PruneReport report;
-  std::vector<Candidate> candidates;
-  absl::Status read = journal.With([&](Index& index) {
-    return Guarded(index.database(), [&]() -> absl::Status {
-      candidates = ReadCandidates(index.database());
-      return absl::OkStatus();
-    });
-  });
-  if (!read.ok()) return read;
-  for (const Candidate& job : candidates) {
-    if (job.unread) {
-      ++report.unread;
-      report.unread_bytes += job.bytes;
-      continue;
-    }
-    const bool old = bounds.age.count() > 0 && ToNs(bounds.now) - job.end_ns >= bounds.age.count();
-    const bool much = bounds.bytes > 0 && job.bytes > 0 && spool != nullptr && spool->used_bytes() > bounds.bytes;
-    if (!old && !much) continue;
-    if (absl::Status released = Release(journal, spool, job, bounds, report); !released.ok()) return released;
+  if (spool != nullptr) {
+    if (absl::Status mine = spool->health(); !mine.ok()) return mine;
   }
-  if (bounds.history_age.count() > 0) {
-    if (absl::Status forgotten = Forget(journal, bounds, report); !forgotten.ok()) return forgotten;
-  }
+  Pass pass(journal, spool, bounds, report);
+  absl::Status done = pass.Run();
+  if (done.ok() && !report.more && bounds.history_age.count() > 0) done = Forget(journal, bounds, pass, report);
+  if (!done.ok()) return done;
   return report;
 }
 
 absl::StatusOr<Spool::Swept> SweepSpool(Journal& journal, Spool& spool) {
   absl::flat_hash_set<std::uint64_t> numbers;
   std::set<Sha256> shared;
+  std::string folder;
   absl::Status read = journal.With([&](Index& index) {
     return Guarded(index.database(), [&]() -> absl::Status {
+      folder = std::filesystem::path(index.database().getFilename()).parent_path();
       SQLite::Statement jobs(index.database(),
                              "SELECT number FROM jobs WHERE state<3 UNION ALL SELECT number FROM jobs WHERE"
                              " end_ns IS NOT NULL AND release_ns IS NULL AND attached=0");
@@ -177,6 +268,7 @@ absl::StatusOr<Spool::Swept> SweepSpool(Journal& journal, Spool& spool) {
       return absl::OkStatus();
     });
   });
+  if (read.ok()) read = spool.Claim(folder, /*replace=*/true);
   if (!read.ok()) return read;
   return spool.Sweep([&](std::uint64_t number) { return numbers.contains(number); },
                      [&](const Sha256& sha) { return shared.contains(sha); });

@@ -2,7 +2,9 @@
 // spool, new detached jobs are refused until they have been fetched.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,19 +23,24 @@ struct PruneBounds {
   std::uint64_t bytes = 0;
   // Of rows of the history without files, attached jobs and sums; 0: any.
   nanoseconds history_age{};
+  // Of one pass: what is left when it is over goes with the next. At least one batch of jobs goes with each.
+  nanoseconds longest = std::chrono::seconds(10);
+  std::function<bool()> stop = {};  // asked between two batches: the pass is over
 };
 
 struct PruneReport {
   std::uint64_t released = 0, bytes = 0;       // jobs whose files went
   std::uint64_t unread = 0, unread_bytes = 0;  // whose results wait to be fetched, and stay
   std::uint64_t forgotten = 0;                 // rows of the history
+  bool more = false;                           // the pass was over before everything was looked at
   std::vector<std::string> notes = {};         // files that could not be removed
 };
 
-// With a spool, or (null) of the index alone.
+// With a spool, or (null) of the index alone. FAILED_PRECONDITION if the spool is another journal's (Spool::Claim).
 absl::StatusOr<PruneReport> Prune(Journal& journal, Spool* spool, const PruneBounds& bounds);
 
-// At a daemon's start, after Open and before any job is stored: removes files that the index does not know.
+// At a daemon's start, after Open and before any job is stored: claims the spool, replacing who had it if that may be,
+// and removes files that the index does not know.
 absl::StatusOr<Spool::Swept> SweepSpool(Journal& journal, Spool& spool);
 
 // Bytes in the spool, by the index: SpoolOptions::used_bytes.

@@ -1,8 +1,10 @@
 // What the journal keeps. A job's request and its end are opaque bytes, made and read by the wire layer; beside them
 // are the few columns that recovery, history and pruning need. The journal knows neither the core nor protobuf.
 //
-// A detached job:  JobAccepted, JobStarted, [JobRequeued, JobStarted ...], JobEnded, [JobFetched], JobReleased
-// An attached job: AttachedJob when it has ended; if its client leaves it behind, it is detached from then on.
+// A durable job: JobAccepted, JobStarted, [JobRequeued, JobStarted ...], [JobCancelRequested], JobEnded, [JobFetched],
+//                JobReleased
+// Any other job: AttachedJob, when it has ended.
+// An array:      ArraySaved, again where its lease changes, ArrayGone
 #pragma once
 
 #include <chrono>
@@ -67,6 +69,12 @@ struct JobRequeued {
   std::string reason = {};
 };
 
+// Somebody was told that it is cancelled: it must not run again.
+struct JobCancelRequested {
+  std::uint64_t number = 0;
+  WallTime time = {};
+};
+
 struct JobUse {
   nanoseconds device_time{};  // from its start on a device to its end
   std::optional<double> energy_joules = {};
@@ -95,7 +103,7 @@ struct JobReleased {
   WallTime time = {};
 };
 
-// A whole attached job, once it has ended.
+// A whole job that does not outlive the daemon, once it has ended.
 struct AttachedJob {
   std::uint64_t number = 0;
   std::string owner = {}, session = {}, kernel = {}, label = {}, device = {};
@@ -106,7 +114,20 @@ struct AttachedJob {
   JobUse use = {};
 };
 
-using Record = std::variant<JobAccepted, JobStarted, JobRequeued, JobEnded, JobFetched, JobReleased, AttachedJob>;
+// A named array with a lease, in a file: the next daemon has it too.
+struct ArraySaved {
+  std::string file = {};  // its path
+  std::string name = {}, owner = {};
+  WallTime lease_end = {};
+};
+
+// It was freed, or its lease is over. The file stays.
+struct ArrayGone {
+  std::string file = {};
+};
+
+using Record = std::variant<JobAccepted, JobStarted, JobRequeued, JobCancelRequested, JobEnded, JobFetched, JobReleased,
+                            AttachedJob, ArraySaved, ArrayGone>;
 
 // One start of a daemon.
 struct DaemonLife {

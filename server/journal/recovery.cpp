@@ -16,7 +16,7 @@ namespace {
 constexpr char kJobColumns[] =
     "j.number, j.epoch, j.state, j.attached, j.may_rerun, j.owner, j.session, j.request_key, j.payload_hash, j.kernel,"
     " j.label, j.priority, j.time_limit_ns, j.accept_ns, j.start_sequence, j.start_ns, j.device, j.end_sequence,"
-    " j.end_ns, j.fetch_ns, j.release_ns, j.device_ns, j.energy_joules";
+    " j.end_ns, j.fetch_ns, j.release_ns, j.device_ns, j.energy_joules, j.cancel_ns";
 
 // The columns of the present row, one after the other.
 class Row {
@@ -93,6 +93,7 @@ KeptJob ReadJob(Row& row) {
   job.release_time = row.MaybeTime();
   job.use.device_time = nanoseconds(row.MaybeInt().value_or(0));
   job.use.energy_joules = row.MaybeReal();
+  job.cancel_time = row.MaybeTime();
   return job;
 }
 
@@ -198,6 +199,20 @@ std::vector<KeptJob> Ended(SQLite::Database& database, const RecoveryBounds& bou
   return jobs;
 }
 
+std::vector<ArraySaved> ReadArrays(SQLite::Database& database) {
+  std::vector<ArraySaved> arrays;
+  SQLite::Statement query(database, "SELECT file, name, owner, lease_end_ns FROM arrays ORDER BY file");
+  while (query.executeStep()) {
+    Row row(query);
+    ArraySaved& array = arrays.emplace_back();
+    array.file = row.Bytes();
+    array.name = row.Bytes();
+    array.owner = row.Bytes();
+    array.lease_end = row.Time();
+  }
+  return arrays;
+}
+
 std::vector<KeptDaemon> ReadDaemons(SQLite::Database& database) {
   std::vector<KeptDaemon> daemons;
   SQLite::Statement query(database,
@@ -229,6 +244,7 @@ absl::StatusOr<Recovered> Recover(Index& index, const RecoveryBounds& bounds) {
         static_cast<std::uint64_t>(database.execAndGet("SELECT value FROM facts WHERE name='last number'").getInt64());
     recovered.unfinished = Unfinished(database);
     recovered.ended = Ended(database, bounds);
+    recovered.arrays = ReadArrays(database);
     recovered.daemons = ReadDaemons(database);
     return absl::OkStatus();
   });
@@ -241,22 +257,24 @@ absl::StatusOr<std::vector<KeptJob>> EndedJobs(Index& index, const JobQuery& que
   SQLite::Database& database = index.database();
   absl::Status read = Guarded(database, [&]() -> absl::Status {
     SQLite::Statement statement(
-        database, absl::StrCat("SELECT ", kJobColumns, ", e.end", query.requests ? ", r.request" : "",
-                               " FROM jobs j LEFT JOIN ends e ON e.number=j.number",
-                               query.requests ? " LEFT JOIN requests r ON r.number=j.number" : "",
-                               " WHERE j.end_ns IS NOT NULL"
-                               " AND j.number<? AND j.end_ns>=? AND (?='' OR j.kernel=?) AND (?='' OR j.label=?)"
-                               " AND (1<<j.state)&?"
-                               " ORDER BY j.number DESC LIMIT ?"));
+        database,
+        absl::StrCat("SELECT ", kJobColumns, ", e.end", query.requests ? ", r.request" : "",
+                     " FROM jobs j LEFT JOIN ends e ON e.number=j.number",
+                     query.requests ? " LEFT JOIN requests r ON r.number=j.number" : "",
+                     " WHERE j.end_ns IS NOT NULL"
+                     " AND (j.end_ns, j.number)<(?, ?) AND j.end_ns>=? AND (?='' OR j.kernel=?) AND (?='' OR j.label=?)"
+                     " AND (1<<j.state)&?"
+                     " ORDER BY j.end_ns DESC, j.number DESC LIMIT ?"));
     constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
-    statement.bind(1, query.before == 0 ? kAny : static_cast<std::int64_t>(query.before));
-    statement.bind(2, query.ended_since ? ToNs(*query.ended_since) : std::numeric_limits<std::int64_t>::min());
-    for (const int at : {3, 4}) statement.bind(at, query.kernel);
-    for (const int at : {5, 6}) statement.bind(at, query.label);
+    statement.bind(1, query.before ? ToNs(query.before->end) : kAny);
+    statement.bind(2, query.before ? static_cast<std::int64_t>(query.before->number) : kAny);
+    statement.bind(3, query.ended_since ? ToNs(*query.ended_since) : std::numeric_limits<std::int64_t>::min());
+    for (const int at : {4, 5}) statement.bind(at, query.kernel);
+    for (const int at : {6, 7}) statement.bind(at, query.label);
     std::int64_t states = query.states.empty() ? -1 : 0;
     for (const JobState state : query.states) states |= std::int64_t{1} << static_cast<int>(state);
-    statement.bind(7, states);
-    statement.bind(8, static_cast<std::int64_t>(query.limit));
+    statement.bind(8, states);
+    statement.bind(9, static_cast<std::int64_t>(query.limit));
     while (statement.executeStep()) {
       Row row(statement);
       jobs.push_back(ReadJob(row));
@@ -265,7 +283,7 @@ absl::StatusOr<std::vector<KeptJob>> EndedJobs(Index& index, const JobQuery& que
     }
     if (jobs.empty()) return absl::OkStatus();
     AddFilesAndReruns(
-        database, absl::StrCat("j.number BETWEEN ", jobs.back().accepted.number, " AND ", jobs.front().accepted.number),
+        database, absl::StrCat("j.end_ns BETWEEN ", ToNs(*jobs.back().end_time), " AND ", ToNs(*jobs.front().end_time)),
         ByNumber(jobs));
     return absl::OkStatus();
   });
@@ -278,8 +296,8 @@ absl::StatusOr<KeptJob> FindJob(Index& index, std::uint64_t number) {
   SQLite::Database& database = index.database();
   absl::Status read = Guarded(database, [&]() -> absl::Status {
     SQLite::Statement query(database, absl::StrCat("SELECT ", kJobColumns,
-                                                   ", r.request, e.end FROM jobs j LEFT JOIN requests r ON"
-                                                   " r.number=j.number LEFT JOIN ends e ON e.number=j.number"
+                                                   ", r.request, e.end, e.outputs FROM jobs j LEFT JOIN requests"
+                                                   " r ON r.number=j.number LEFT JOIN ends e ON e.number=j.number"
                                                    " WHERE j.number=?"));
     query.bind(1, static_cast<std::int64_t>(number));
     if (!query.executeStep()) return absl::NotFoundError(absl::StrCat("there is no job ", number));
@@ -287,11 +305,30 @@ absl::StatusOr<KeptJob> FindJob(Index& index, std::uint64_t number) {
     jobs.push_back(ReadJob(row));
     jobs.back().accepted.request = row.Bytes();
     jobs.back().end = row.Bytes();
+    jobs.back().outputs = row.Bytes();
     AddFilesAndReruns(database, absl::StrCat("j.number=", number), ByNumber(jobs));
     return absl::OkStatus();
   });
   if (!read.ok()) return read;
   return std::move(jobs.front());
+}
+
+absl::StatusOr<std::vector<std::uint64_t>> NumbersBetween(Index& index, std::uint64_t first, std::uint64_t last,
+                                                          std::size_t limit) {
+  std::vector<std::uint64_t> numbers;
+  absl::Status read = Guarded(index.database(), [&]() -> absl::Status {
+    SQLite::Statement query(index.database(),
+                            "SELECT number FROM jobs WHERE number BETWEEN ? AND ? ORDER BY number DESC LIMIT ?");
+    constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+    query.bind(1, static_cast<std::int64_t>(std::min(first, kMost)));
+    query.bind(2, static_cast<std::int64_t>(std::min(last, kMost)));
+    query.bind(3, static_cast<std::int64_t>(limit));
+    while (query.executeStep()) numbers.push_back(static_cast<std::uint64_t>(query.getColumn(0).getInt64()));
+    return absl::OkStatus();
+  });
+  if (!read.ok()) return read;
+  std::reverse(numbers.begin(), numbers.end());
+  return numbers;
 }
 
 absl::StatusOr<std::vector<KeptDaemon>> Daemons(Index& index) {

@@ -1,6 +1,7 @@
 // What a journal has, read back: the jobs that are to go on, those whose results are kept, and who wrote them.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +33,7 @@ struct KeptJob {
   std::vector<SpooledFile> results = {};
   JobUse use = {};
   std::optional<WallTime> start_time = {}, end_time = {}, fetch_time = {}, release_time = {};
+  std::optional<WallTime> cancel_time = {};  // when somebody first was told that it is cancelled
 };
 
 struct KeptDaemon {
@@ -52,25 +54,37 @@ struct Recovered {
   std::uint64_t last_number = 0;    // that any job had
   std::vector<KeptJob> unfinished;  // in the order of their numbers
   std::vector<KeptJob> ended;       // in the order of their ends; released ones are not among them
+  std::vector<ArraySaved> arrays;   // in the order of their files
   std::vector<KeptDaemon> daemons;  // in the order of their epochs; the reader's own is the last
 };
 
 absl::StatusOr<Recovered> Recover(Index& index, const RecoveryBounds& bounds);
+
+// Ended jobs are in the order of their ends. Numbers tell no order between daemons: each takes a block at a time.
+struct JobPlace {
+  WallTime end = {};
+  std::uint64_t number = 0;
+  static JobPlace Of(const KeptJob& job) { return {job.end_time.value_or(job.accepted.time), job.accepted.number}; }
+  friend auto operator<=>(const JobPlace&, const JobPlace&) = default;
+};
 
 // For `history` and `export`.
 struct JobQuery {
   std::optional<WallTime> ended_since = {};
   std::string kernel = {}, label = {};  // empty: any
   std::vector<JobState> states = {};    // none: any
-  std::uint64_t before = 0;             // numbers below it; 0: from the newest
+  std::optional<JobPlace> before = {};  // those that come after it in the order; none: from the newest
   std::size_t limit = 1000;
   bool requests = false;  // with the requests of those that have not been released
 };
 
-// Ended jobs with and without results, newest number first. One page: `before` the last one's number comes the next.
+// Ended jobs with and without results, last end first. One page: `before` the last one's place comes the next.
 absl::StatusOr<std::vector<KeptJob>> EndedJobs(Index& index, const JobQuery& query);
 // One job in any state, with its request and its end, as far as they are kept. NOT_FOUND if it is not there.
 absl::StatusOr<KeptJob> FindJob(Index& index, std::uint64_t number);
+// The numbers from `first` to `last` that jobs in any state have, in order; at most `limit`, the largest ones.
+absl::StatusOr<std::vector<std::uint64_t>> NumbersBetween(Index& index, std::uint64_t first, std::uint64_t last,
+                                                          std::size_t limit);
 absl::StatusOr<std::vector<KeptDaemon>> Daemons(Index& index);
 absl::StatusOr<Sums> SumsSince(Index& index, std::optional<WallTime> since);
 

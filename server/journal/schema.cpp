@@ -49,7 +49,13 @@ constexpr char kVersion1[] = R"sql(
     PRIMARY KEY(minute, kernel, label, state)) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<const char*, 1> kSteps = {kVersion1};
+constexpr char kVersion2[] = R"sql(
+  ALTER TABLE jobs ADD COLUMN cancel_ns INTEGER;
+  CREATE TABLE arrays(
+    file TEXT PRIMARY KEY, name TEXT NOT NULL, owner TEXT NOT NULL, lease_end_ns INTEGER NOT NULL) WITHOUT ROWID;
+)sql";
+
+constexpr std::array<const char*, 2> kSteps = {kVersion1, kVersion2};
 
 int Number(SQLite::Database& database, const char* query) { return database.execAndGet(query).getInt(); }
 

@@ -1,5 +1,6 @@
 // Inputs and results of detached jobs as files, in a layout that people and scripts read without a daemon:
-//   .hotplate-spool               says whose spool it is, and that files here may be deleted
+//   .hotplate-spool               says whose spool it is (id and folder of the journal), and that files here may be
+//                                 deleted
 //   jobs/4711/input-a.npy         each input; one that several jobs may have is a hard link to a file in shared/
 //   jobs/4711/inputs.json         names, dtypes, shapes, sizes, SHA-256 of the files: complete once it is there
 //   jobs/4711/result-out.npy, receipt.json, results.json
@@ -60,6 +61,13 @@ class Spool {
   // FAILED_PRECONDITION if the folder is another journal's spool, or has other files in it.
   static absl::StatusOr<std::unique_ptr<Spool>> Open(SpoolOptions options);
 
+  // A journal and its copies have one id: only the journal in that folder, the first one, may write to the spool and
+  // delete from it. `replace`: another one may have it where the first is gone, or has its own copy of the spool.
+  // FAILED_PRECONDITION, naming the folder that has it; nothing in the spool is changed from then on.
+  absl::Status Claim(const std::string& folder, bool replace);
+  // OK, or why Claim failed.
+  absl::Status health() const;
+
   // A job's files that the index does not know yet. They are removed with this, unless they are kept.
   class Stored {
    public:
@@ -87,7 +95,7 @@ class Spool {
   absl::StatusOr<std::vector<SpooledFile>> StoreResults(std::uint64_t number, std::span<const SpoolItem> items,
                                                         std::span<const SpoolText> texts, Disk::Sync sync);
 
-  // All files of a job. Shared ones stay until Sweep, or RemoveShared.
+  // All files of a job. Shared ones stay until Sweep, or RemoveShared. These three: as Claim, if it failed.
   absl::Status Remove(std::uint64_t number, std::uint64_t bytes);
   // False: it is being used just now, and stays.
   absl::StatusOr<bool> RemoveShared(const Sha256& sha, std::uint64_t bytes);
@@ -111,6 +119,7 @@ class Spool {
 
   explicit Spool(SpoolOptions options) : options_(std::move(options)), used_(options_.used_bytes) {}
   absl::Status Prepare();
+  absl::Status WriteMark(const std::string& text);
   std::string JobFolder(std::uint64_t number) const;
   std::string SharedFile(const Sha256& sha, bool npy) const;
   absl::Status Reserve(std::uint64_t bytes);
@@ -126,7 +135,14 @@ class Spool {
   CondVar written_;
   std::map<Sha256, Shared> shared_ ABSL_GUARDED_BY(mutex_);  // those in use by Stored
   std::uint64_t used_ ABSL_GUARDED_BY(mutex_);
+  absl::Status health_ ABSL_GUARDED_BY(mutex_);
 };
+
+// The id of the journal whose spool it is; empty if it is none.
+std::string SpoolOwner(const Disk& disk, const std::string& root);
+
+// OK if a spool is that of the journal in that folder; FAILED_PRECONDITION, naming the folder that has it.
+absl::Status CheckSpoolOwner(const Disk& disk, const std::string& root, const std::string& folder);
 
 // Whether a file is there with its size and content. NOT_FOUND or DATA_LOSS, with its path.
 absl::Status CheckFile(const std::string& path, const SpooledFile& file);

@@ -27,12 +27,12 @@ absl::Status CheckIndex(Index& index, VerifyReport& report) {
         {"has no request",
          "SELECT number FROM jobs j WHERE state<3 AND NOT EXISTS(SELECT 1 FROM requests r WHERE"
          " r.number=j.number)"},
-        {"has ended, and has no end",
+        {"has ended without an end record",
          "SELECT number FROM jobs j WHERE state>2 AND attached=0 AND NOT EXISTS(SELECT 1"
          " FROM ends e WHERE e.number=j.number)"},
-        {"has a state that there is not", "SELECT number FROM jobs WHERE state NOT BETWEEN 1 AND 6"},
-        {"has ended, and has no time of it", "SELECT number FROM jobs WHERE (state>2)<>(end_ns IS NOT NULL)"},
-        {"has files, and is not there",
+        {"has an unknown state", "SELECT number FROM jobs WHERE state NOT BETWEEN 1 AND 6"},
+        {"has a state that does not fit its end time", "SELECT number FROM jobs WHERE (state>2)<>(end_ns IS NOT NULL)"},
+        {"has files and no record",
          "SELECT DISTINCT number FROM files f WHERE NOT EXISTS(SELECT 1 FROM jobs j"
          " WHERE j.number=f.number)"},
     };
@@ -72,13 +72,13 @@ class FileCheck {
     for (const std::string& name : folders.ok() ? *folders : std::vector<std::string>()) {
       std::uint64_t number = 0;
       if (absl::SimpleAtoi(name, &number) && numbers_.contains(number)) continue;
-      report_.notes.push_back(absl::StrCat(root_, "/jobs/", name, " is of no job that is kept; a prune removes it"));
+      report_.notes.push_back(absl::StrCat(root_, "/jobs/", name, " belongs to no job; the next daemon removes it"));
     }
     const absl::StatusOr<std::vector<std::string>> files = Disk::Real().List(root_ + "/shared");
     for (const std::string& name : files.ok() ? *files : std::vector<std::string>()) {
       const std::optional<Sha256> sha = Sha256::FromHex(name.substr(0, name.find('.')));
       if (sha && shared_.contains(*sha)) continue;
-      report_.notes.push_back(absl::StrCat(root_, "/shared/", name, " is of no job that is kept; a prune removes it"));
+      report_.notes.push_back(absl::StrCat(root_, "/shared/", name, " belongs to no job; the next daemon removes it"));
     }
   }
 

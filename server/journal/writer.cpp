@@ -20,8 +20,11 @@ std::uint64_t BytesOf(const Record& record) {
     std::uint64_t operator()(const AttachedJob& job) const { return job.end.size(); }
     std::uint64_t operator()(const JobStarted&) const { return 0; }
     std::uint64_t operator()(const JobRequeued&) const { return 0; }
+    std::uint64_t operator()(const JobCancelRequested&) const { return 0; }
     std::uint64_t operator()(const JobFetched&) const { return 0; }
     std::uint64_t operator()(const JobReleased&) const { return 0; }
+    std::uint64_t operator()(const ArraySaved& array) const { return array.file.size() + array.name.size(); }
+    std::uint64_t operator()(const ArrayGone& array) const { return array.file.size(); }
   };
   return sizeof(Record) + std::visit(Sizes(), record);
 }

@@ -138,7 +138,7 @@ grpc::ServerUnaryReactor* ServerService::ClearCaches(grpc::CallbackServerContext
                      });
 }
 
-// Waits for the disk with each job, which the thread for files is not to do.
+// May take seconds (DurableJobs::Prune), for which the thread for files is not to be kept.
 grpc::ServerUnaryReactor* ServerService::PruneJournal(grpc::CallbackServerContext* call,
                                                       const v1::PruneJournalRequest* request,
                                                       v1::PruneJournalResponse* response) {

@@ -3,13 +3,16 @@
 import contextlib
 import csv
 import datetime
+import fcntl
 import io
 import json
 import os
 import shutil
 import signal
 import sqlite3
+import subprocess
 import time
+import unittest.mock
 
 import numpy as np
 
@@ -55,6 +58,22 @@ class Journals(harness.Case):
     def ids(self, *words):
         return [row["id"] for row in self.history(*words)]
 
+    def index(self, name="local"):
+        return next((self.directory / "journal" / name).glob("index-*.sqlite"))
+
+    def write_ended(self, numbers, labels, attached, name="local"):
+        """As a daemon that has ended would have: jobs that left no files."""
+        now = time.time_ns()
+        with contextlib.closing(sqlite3.connect(self.index(name))) as database, database:
+            database.executemany(
+                "INSERT INTO jobs(number, epoch, state, attached, may_rerun, owner, session, request_key, payload_hash, kernel,"
+                " label, priority, accept_ns, end_ns, fetch_ns, release_ns, device_ns)"
+                " VALUES(?, 1, 3, ?, 0, '', '', '', x'', 'copy', ?, 0, ?, ?, ?, ?, 1000)",
+                [(number, attached, label, now, now + number, None if attached else now, now if attached else None)
+                 for number, label in zip(numbers, labels)])
+            if not attached:
+                database.executemany("INSERT INTO ends VALUES(?, x'', NULL)", [(number,) for number in numbers])
+
 
 class History(Journals):
     @classmethod
@@ -94,6 +113,14 @@ class History(Journals):
         self.assertEqual(self.check_rows(), rows)
         self.assertEqual(self.hotplate("history", "--quiet", "--limit", "3").split(), [self.third, self.second, self.first])
 
+    # Each daemon has numbers of its own block.
+    def test_newest_first_whatever_the_numbers(self):
+        last = self.run_vector(10)
+        self.assertLess(int(last), int(self.third))
+        self.assertEqual(self.ids("--limit", "2"), [last, self.third])
+        ends = [row["endTime"] for row in self.history()]
+        self.assertEqual(ends, sorted(ends, reverse=True))
+
     def test_csv(self):
         rows = list(csv.DictReader(io.StringIO(self.hotplate("history", "--csv"))))
         told = self.history()
@@ -117,7 +144,7 @@ class History(Journals):
         self.assertEqual(self.ids("--since", "1h"), self.ids())
         harness.wait_until(lambda: not self.ids("--since", "1s"), "all had ended more than a second ago")
         self.assertEqual(len(self.ids("--limit", "2")), 2)
-        self.hotplate("history", "--limit", "2", says="these are the newest 2; --limit shows more")
+        self.hotplate("history", "--limit", "2", says="these are the newest 2; --limit or --csv shows more")
 
     def test_sums(self):
         rows = self.history()
@@ -133,6 +160,7 @@ class History(Journals):
         table = list(csv.DictReader(io.StringIO(self.hotplate("history", "--by", "kernel", "--csv"))))
         self.assertEqual({row["kernel"] for row in table}, {row["kernel"] for row in rows})
         self.hotplate("history", "--by", "day", says=("DAY", "JOBS", "DEVICE TIME"))
+        self.assertEqual(self.hotplate("history", "--by", "kernel").splitlines()[-1].split()[:2], ["total", str(len(rows))])
         self.assertEqual(self.history("--by", "kernel", "--kernel", "vector_add")[0]["kernel"], "vector_add")
         self.assertEqual(len(self.history("--by", "kernel", "--limit", "1")), 1)
 
@@ -163,11 +191,78 @@ class Attached(Journals):
         self.assertIn("sum", [json.loads(line)["type"] for line in self.hotplate("journal", "export").splitlines()])
 
 
+    def test_show_says_nothing_of_results_that_nobody_kept(self):
+        np.save(self.folder / "x.npy", np.ones(4))
+        job = self.answer("run", "vector_add", "x.npy", "x.npy")["jobId"]
+        self.assertEqual(self.stop_daemon(self.daemon), 0)
+        self.assertNotIn("fetched", self.hotplate("show", job, says="COMPLETED"))
+
+
+class Many(Journals):
+    def setUp(self):
+        super().setUp()
+        self.run_vector()
+        self.assertEqual(self.stop_daemon(self.daemon), 0)
+
+    def test_programs_get_all_rows_and_people_a_thousand(self):
+        self.write_ended(range(10_000, 12_500), [f"label {i}" for i in range(2500)], attached=True)
+        self.assertEqual(len(self.history()), 2501)
+        self.assertEqual(self.hotplate("history", "--csv").count("\n"), 2502)
+        self.assertEqual(self.hotplate("history", "--quiet").split(), self.ids())
+        self.assertEqual(len(set(self.ids())), 2501)
+        self.assertEqual(self.hotplate("history", says="these are the newest 1000").count("\n"), 1001)
+        self.assertEqual(len(self.history("--limit", "1500")), 1500)
+        self.assertEqual(len(self.history("--by", "label")), 2501)
+        self.assertEqual(self.hotplate("history", "--by", "label", "--csv").count("\n"), 2502)
+        self.assertEqual(self.hotplate("history", "--by", "label", says="these are the first 1000").count("\n"), 1002)
+
+    def test_csv_obeys_no_terminal(self):
+        self.write_ended([10_000], ["red \x9b31m and \x1b[31m, é"], attached=True)
+        self.assertIn('"red ?31m and ?[31m, é"', self.hotplate("history", "--csv"))
+        self.assertIn('"red ?31m and ?[31m, é"', self.hotplate("history", "--by", "label", "--csv"))
+
+    def test_an_export_that_nobody_reads_leaves_nothing(self):
+        self.write_ended(range(10_000, 12_500), ["x" * 100] * 2500, attached=True)
+        temporary = self.folder / "tmp"
+        temporary.mkdir(exist_ok=True)
+        process = self.start("journal", "export", env={"TMPDIR": str(temporary)})
+        process.stdout.readline()
+        process.stdout.close()
+        self.assertEqual(process.wait(timeout=harness.PATIENCE), -signal.SIGPIPE)
+        process.stdout = None
+        self.assertEqual(list(temporary.iterdir()), [])
+
+    # A daemon could not start, for as long as it took.
+    def test_a_prune_lets_the_name_go_now_and_then(self):
+        self.write_ended(range(10_000, 70_000), [""] * 60_000, attached=False)
+        prune = self.start("journal", "prune", "--json")
+        held = []
+        with open(self.directory / "servers" / "local.lock", "rb") as lock:
+            while prune.poll() is None:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                    fcntl.flock(lock, fcntl.LOCK_UN)
+                    now = False
+                except BlockingIOError:
+                    now = True
+                if held[-1:] != [now]:
+                    held.append(now)
+                time.sleep(0.005)
+        self.assertEqual(json.loads(prune.communicate()[0])["journals"][0]["released"], 60_000)
+        self.assertGreater(held.count(True), 1, held)
+
+    def test_a_prune_by_the_daemon_takes_as_long_as_it_takes(self):
+        self.write_ended(range(10_000, 110_000), [""] * 100_000, attached=False)
+        self.daemon = self.start_daemon()
+        report, = self.answer("journal", "prune")["journals"]
+        self.assertEqual((report["released"], report["unread"]), (100_000, 1))
+
+
 class Nothing(harness.Case):
     def test_without_any_journal(self):
         self.assertEqual(self.answer("history"), [])
         self.assertEqual(self.answer("history", "--by", "day"), [])
-        self.hotplate("history", says="no such job is in a journal")
+        self.hotplate("history", says="No jobs found. Only daemons started with --journal on keep a history.")
         self.assertEqual(self.hotplate("history", "--csv").count("\n"), 1)
         self.assertEqual(self.answer("journal", "verify"), {"journals": []})
         self.assertEqual(self.hotplate("journal", "export"), "")
@@ -242,6 +337,52 @@ class Verify(Journals):
         self.assertTrue(self.verify(harness.FAILED)["problems"])
         self.hotplate("history", code=harness.FAILED, says=("the journal of local in", "cannot be read"))
 
+    def test_asking_leaves_the_lock_as_it_is(self):
+        job = self.run_vector(1 << 19)
+        self.kill()
+        self.spooled(job, "result-c.npy").unlink()
+        lock = self.directory / "servers" / "local.lock"
+        text = lock.read_text()
+        self.verify(harness.FAILED, says="No such file")
+        self.assertEqual(lock.read_text(), text)
+
+
+class OneIsBad(Journals):
+    def setUp(self):
+        super().setUp()
+        other = self.start_daemon(name="another")
+        self.bad, self.good = self.run_job("integrate2d", "--n", "10", server="another"), self.run_vector()
+        self.assertEqual([self.stop_daemon(other), self.stop_daemon(self.daemon)], [0, 0])
+
+    def check_others(self, code, says):
+        out = self.hotplate("history", "--quiet", code=code, says=says)
+        self.assertEqual(out.split(), [self.good])
+        self.assertIn(self.good, self.hotplate("show", self.good, says="COMPLETED"))
+        out = self.hotplate("journal", "export", code=code, says=says)
+        self.assertEqual([line["id"] for line in map(json.loads, out.splitlines()) if line["type"] == "job"], [self.good])
+        self.hotplate("history", "--by", "day", code=code, says=says)
+
+    def test_a_damaged_index_hides_no_other_journal(self):
+        for file in (self.directory / "journal" / "another").glob("index-*.sqlite*"):
+            file.write_bytes(b"\0" * 100 + file.read_bytes()[100:])
+        index = str(self.index("another"))
+        self.check_others(harness.FAILED, ("the journal of another in", "cannot be read", index))
+        self.hotplate("show", self.bad, code=harness.FAILED, says=index)
+        self.hotplate("journal", "verify", code=harness.FAILED, says=("another: 1 problem", "local: 0 unfinished jobs", index))
+
+    def test_an_index_that_is_gone_is_told(self):
+        self.index("another").unlink()
+        self.check_others(harness.OK, "there is no journal of another in")
+        self.hotplate("journal", "verify", code=harness.FAILED, says=("another: its journal in", "is gone"))
+
+    def test_a_stray_file_is_told(self):
+        shutil.rmtree(self.directory / "journal" / "another")
+        stray = self.directory / "journal" / "notes.txt"
+        stray.write_text("mine")
+        self.check_others(harness.OK, f"{stray} is no journal")
+        self.hotplate("journal", "verify", says=f"{stray} is no journal")
+        self.hotplate("journal", "prune", says=f"{stray} is no journal")
+
 
 class Prune(Journals):
     def prune(self, *words):
@@ -261,7 +402,7 @@ class Prune(Journals):
         self.assertEqual((pruned["unread"], pruned["notes"]), (1, []), what)
         self.assertFalse(self.spooled(fetched, "").exists(), what)
         self.assertTrue(self.spooled(unread, "result-c.npy").exists(), what)
-        self.hotplate("journal", "prune", says=("local: nothing was removed; those of 1 job stay",))
+        self.hotplate("journal", "prune", says="local: nothing was removed; 1 unfetched result (")
         self.assertIn(fetched, self.ids(), "the history stays")
         self.hotplate("journal", "verify")
 
@@ -284,11 +425,49 @@ class Prune(Journals):
         np.testing.assert_array_equal(np.load(self.folder / "got.npy"), 2 * np.arange(1 << 19, dtype=np.float64))
         self.run_vector()  # the journal is the daemon's again
 
+    # It has the same id and names the same spool; what it did not know it took for a killed daemon's.
+    def test_a_copy_deletes_nothing_of_the_original(self):
+        fetched, unread = self.fetched_and_not()
+        self.assertEqual(self.stop_daemon(self.daemon), 0)
+        backup = self.folder / "backup"
+        shutil.copytree(self.directory, backup, symlinks=True)
+        self.addCleanup(shutil.rmtree, backup)
+        self.daemon = self.start_daemon()
+        new = self.run_vector(1 << 19)
+        for _ in range(2):
+            self.hotplate("--directory", backup, "journal", "prune", code=harness.TRY_LATER,
+                          says=f"is the spool of the journal in {self.directory / 'journal' / 'local'}")
+            self.kill()
+        for job in (fetched, unread, new):
+            self.assertTrue(self.spooled(job, "result-c.npy").exists(), job)
+        self.hotplate("journal", "verify")
+
+    def test_another_daemon_than_that_of_the_endpoint(self):
+        mine, _ = self.fetched_and_not()
+        self.start_daemon(name="other")
+        other = self.run_job("vector_add", "x.npy", "x.npy", server="other")
+        self.hotplate("--server", "other", "result", other, "-o", "c=got.npy")
+        harness.wait_until(lambda: self.hotplate("journal", "export").count('"fetch_ns"') == 2, "the journals knew of both")
+        endpoint = f"127.0.0.1:{self.record()['endpoints'][0]['port']}"
+        report, = self.answer("--server", "local", "--endpoint", endpoint, "journal", "prune", "other")["journals"]
+        self.assertEqual((report["name"], report["released"]), ("other", 1))
+        self.assertTrue(self.spooled(mine, "result-c.npy").exists())
+
     def test_a_daemon_without_a_journal(self):
         self.run_vector()
         self.kill()
         self.daemon = self.start_daemon("--journal", "off")
         self.hotplate("journal", "prune", code=harness.TRY_LATER, says="this daemon keeps no journal")
+
+
+class Completion(Journals):
+    def test_names_of_daemons(self):
+        for words, offered in ((("journal", ""), "verify export prune"), (("journal", "verify", ""), "local")):
+            listed = " ".join(f"'{word}'" for word in ("hotplate", *words))
+            script = f'eval "$(hotplate completion bash)"; COMP_WORDS=({listed}); COMP_CWORD={len(words)}; _hotplate; echo ${{COMPREPLY[@]}}'
+            told = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True,
+                                  env=self.environment | {"PATH": f"{harness.BIN}:{os.environ['PATH']}"}).stdout
+            self.assertEqual(told.strip(), offered)
 
 
 class Export(Journals):
@@ -324,7 +503,18 @@ class Show(Journals):
         self.hotplate("show", job, waits, says=("COMPLETED", "receipt", "the journal of daemon \"local\" has", "result-c.npy",
                                                 "TIMEOUT", "reached its time limit of 50 ms"))
         self.hotplate("show", "999999", code=harness.NO_DAEMON)
-        self.hotplate("show", "last", code=harness.NO_DAEMON)
+        self.hotplate("show", "all", code=harness.NO_DAEMON)
+        self.hotplate("show", "500-600", code=harness.NO_DAEMON)
+        self.assertEqual(self.job("last")["id"], waits)
+        for words in ((f"{job},{waits}",), (f"{job}-{waits}",), (f"{job}-{waits}", "last", job)):
+            self.assertEqual(self.hotplate("show", "--quiet", *words).split(), ["COMPLETED", "TIMEOUT"], words)
+
+    def test_the_last_of_one_daemon(self):
+        other = self.start_daemon(name="other")
+        theirs, mine = self.run_job("integrate2d", "--n", "10", server="other"), self.run_vector()
+        self.assertEqual([self.stop_daemon(other), self.stop_daemon(self.daemon)], [0, 0])
+        self.assertEqual(self.job("last")["id"], mine)
+        self.assertEqual(self.answer("--server", "other", "show", "last")["id"], theirs)
 
     def test_a_job_of_another_daemon(self):
         job = self.run_vector()
@@ -352,9 +542,61 @@ class Moved(harness.Case):
         self.assertEqual(report["folder"], str(self.folder / "journals" / "moved"))
         self.assertTrue(report["spool"].startswith(str(self.folder / "scratch")), report["spool"])
         self.assertGreaterEqual(report["files"], 1)
+        # A copy where a journal is by default.
+        stale = self.directory / "journal" / "moved"
+        stale.parent.mkdir(exist_ok=True)
+        shutil.copytree(self.folder / "journals" / "moved", stale)
+        daemon = self.start_daemon("--journal", self.folder / "journals", "--scratch", self.folder / "scratch", name="moved")
+        self.hotplate("result", job, "-o", "c=got.npy")
+        new = self.answer("submit", "vector_add", "x.npy", "x.npy")["jobId"]
+        self.hotplate("wait", new)
+        self.assertEqual(self.stop_daemon(daemon), 0)
+        self.assertEqual([row["id"] for row in self.answer("history")], [new, job])
+        self.hotplate("history", says=f"the journal in {stale} is an older copy of another one, and does not count")
+        self.assertEqual(self.answer("history", "--by", "kernel")[0]["jobs"], 2)
+        pruned, = self.answer("journal", "prune")["journals"]
+        self.assertEqual((pruned["released"], pruned["unread"]), (1, 1))
+        self.hotplate("journal", "verify")
+        shutil.rmtree(stale)
         (self.folder / "journals").rename(self.folder / "gone")
         self.assertEqual(self.answer("history"), [])
         self.hotplate("journal", "verify", code=harness.FAILED, says=("moved: its journal in", "is gone"))
+
+
+class Copied(harness.Case):
+    # Both have one journal id, and their spools one path.
+    def test_a_daemon_of_a_copied_folder_leaves_the_originals_files_alone(self):
+        np.save(self.folder / "x.npy", np.ones(1 << 19))
+        backup = self.folder / "backup"
+        flags = ("--journal", "on", "--scratch", self.folder / "scratch")
+
+        def run():
+            job = self.answer("submit", "vector_add", "x.npy", "x.npy")["jobId"]
+            self.hotplate("wait", job)
+            return job
+
+        daemon = self.start_daemon(*flags)
+        first = run()
+        self.assertEqual(self.stop_daemon(daemon), 0)
+        shutil.copytree(self.directory, backup, symlinks=True)
+        daemon = self.start_daemon(*flags)
+        second = run()
+        self.assertEqual(self.stop_daemon(daemon), 0)
+        with unittest.mock.patch.dict(self.environment, {"HOTPLATE_DIR": str(backup)}), \
+             unittest.mock.patch.object(type(self), "directory", backup):
+            daemon = self.start_daemon(*flags)
+            np.save(self.folder / "x.npy", np.zeros(1 << 19))
+            refused = self.run_command("submit", "vector_add", "x.npy", "x.npy")
+            small = self.answer("submit", "integrate2d", "--n", "10")["jobId"]
+            self.hotplate("wait", small)
+            self.hotplate("result", small)
+            self.assertEqual(self.stop_daemon(daemon), 0)
+        report, = self.answer("journal", "verify")["journals"]
+        self.assertEqual((report["files"], report["problems"], report["notes"]), (3, [], []), (first, second))
+        whose = f"is the spool of the journal in {self.folder / 'hotplate' / 'journal' / 'local'}"
+        self.assertEqual(refused[0], harness.TRY_LATER)
+        self.assertIn(whose, refused[2])
+        self.assertIn(whose, self.log())
 
 
 if __name__ == "__main__":

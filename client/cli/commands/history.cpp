@@ -12,7 +12,8 @@ namespace hotplate::cli {
 namespace {
 
 constexpr std::int64_t kMostRows = 1'000'000;
-constexpr std::int64_t kRows = 1000;
+// Of a table; a program gets all.
+constexpr std::size_t kTableRows = 1000;
 
 const std::vector<std::string>& EndStateNames() {
   static const std::vector<std::string> names = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT"};
@@ -22,6 +23,7 @@ const std::vector<std::string>& EndStateNames() {
 struct Question {
   journal::JobQuery query;
   std::optional<SumBy> by;
+  std::optional<std::size_t> limit;
 };
 
 absl::StatusOr<Question> QuestionOf(const Arguments& arguments) {
@@ -39,7 +41,7 @@ absl::StatusOr<Question> QuestionOf(const Arguments& arguments) {
   for (const v1::JobState state : *states) query.states.push_back(static_cast<journal::JobState>(state));
   const auto limit = arguments.Integer("limit", 1, kMostRows);
   if (!limit.ok()) return limit.status();
-  query.limit = static_cast<std::size_t>(limit->value_or(kRows));
+  if (*limit) question.limit = static_cast<std::size_t>(**limit);
   const std::string by = arguments.Text("by").value_or("");
   for (const SumBy one : {SumBy::kDay, SumBy::kLabel, SumBy::kKernel})
     if (by == NameOf(one)) question.by = one;
@@ -48,44 +50,79 @@ absl::StatusOr<Question> QuestionOf(const Arguments& arguments) {
   return question;
 }
 
-void AnswerJobs(const Invocation& call, const PastJobs& past) {
-  if (call.arguments.Flag("csv")) {
-    call.console.out << CsvOf(past);
-  } else {
-    std::string ids;
-    for (const PastJob& job : past.jobs) ids += std::to_string(job.number) + "\n";
-    call.output.Answer([&] { return TextOf(past, call.console.out_colour, WidthOf(call.console)); },
-                       [&] { return JsonOf(past); }, ids);
-  }
-  if (past.more && call.output.talkative())
-    Remark(call.console, "these are the newest " + std::to_string(past.jobs.size()) + "; --limit shows more");
+bool IsTable(const Invocation& call) { return call.output.talkative() && !call.arguments.Flag("csv"); }
+
+void TellMore(const Invocation& call, const char* which, std::size_t rows) {
+  Remark(call.console,
+         "these are the " + std::string(which) + " " + std::to_string(rows) + "; --limit or --csv shows more");
 }
 
-void AnswerSums(const Invocation& call, PastSums past, const Question& question) {
-  if (past.sums.size() > question.query.limit) past.sums.resize(question.query.limit);
+void AnswerTable(const Invocation& call, const std::vector<journal::Place>& places, const Question& question,
+                 Unread& unread) {
+  std::vector<PastJob> jobs;
+  bool more = false;
+  EachPastJob(places, question.query, unread, [&](PastJob&& job) {
+    more = jobs.size() == question.limit.value_or(kTableRows);
+    if (!more) jobs.push_back(std::move(job));
+    return !more;
+  });
+  call.output.Answer([&] { return TextOf(jobs, call.console.out_colour, WidthOf(call.console)); }, nullptr, "");
+  if (more) TellMore(call, "newest", jobs.size());
+}
+
+// Row by row: there may be many.
+void AnswerRows(const Invocation& call, const std::vector<journal::Place>& places, const Question& question,
+                Unread& unread) {
+  std::ostream& out = call.console.out;
+  const bool csv = call.arguments.Flag("csv"), json = call.console.json;
+  out << (csv ? CsvHead() : json ? "[" : "");
+  std::size_t rows = 0;
+  EachPastJob(places, question.query, unread, [&](PastJob&& job) {
+    if (question.limit && rows == *question.limit) return false;
+    if (csv) {
+      out << CsvOf(job);
+    } else if (json) {
+      out << (rows > 0 ? "," : "") << JsonOf(job);
+    } else {
+      out << job.number << "\n";
+    }
+    ++rows;
+    return out.good();
+  });
+  out << (json ? "]\n" : "");
+  out.flush();
+}
+
+void AnswerSums(const Invocation& call, std::vector<PastSum> sums, const Question& question) {
+  const std::size_t most = question.limit.value_or(IsTable(call) ? kTableRows : sums.size());
+  const bool more = sums.size() > most;
+  const PastSum total = TotalOf(sums);
+  if (more) sums.resize(most);
   if (call.arguments.Flag("csv")) {
-    call.console.out << CsvOf(past, *question.by);
+    call.console.out << CsvOf(sums, *question.by);
     return;
   }
   std::string names;
-  for (const PastSum& sum : past.sums) names += sum.of + "\n";
-  call.output.Answer([&] { return TextOf(past, *question.by, WidthOf(call.console)); },
-                     [&] { return JsonOf(past, *question.by); }, names);
+  for (const PastSum& sum : sums) names += sum.of + "\n";
+  call.output.Answer([&] { return TextOf(sums, total, *question.by, WidthOf(call.console)); },
+                     [&] { return JsonOf(sums, *question.by); }, names);
+  if (more && IsTable(call)) TellMore(call, "first", most);
 }
 
 absl::Status History(const Invocation& call) {
   const auto question = QuestionOf(call.arguments);
   if (!question.ok()) return question.status();
-  const auto places = FindJournals(call.settings, call.arguments.Text("server").value_or(""));
+  const auto places = FindJournals(call, call.arguments.Text("server").value_or(""));
   if (!places.ok()) return places.status();
+  Unread unread(call.console);
   if (question->by) {
-    const PastSums past = ReadPastSums(*places, question->query, *question->by);
-    AnswerSums(call, past, *question);
-    return Answered(past.unread);
+    AnswerSums(call, ReadPastSums(*places, question->query, *question->by, unread), *question);
+  } else if (IsTable(call)) {
+    AnswerTable(call, *places, *question, unread);
+  } else {
+    AnswerRows(call, *places, *question, unread);
   }
-  const PastJobs past = ReadPastJobs(*places, question->query);
-  AnswerJobs(call, past);
-  return Answered(past.unread);
+  return Answered(unread.status());
 }
 
 }  // namespace
@@ -98,7 +135,8 @@ Command HistoryCommand() {
       .details =
           "Newest first, from the journals of daemons with hotplated --journal on: it works without a daemon. Lists\n"
           "jobs that meet all conditions. --server NAME: only jobs of that daemon. Attached jobs beyond 100 a second\n"
-          "are counted, and not listed one by one. The history goes back a year. -q prints the ids.",
+          "are counted, and not listed one by one. The history goes back a year. -q prints the ids.\n"
+          "Tables and days are in local time, --csv is in UTC.",
       .example = "hotplate history --since 30d --by label",
       .options = {{.names = "--since",
                    .value = "WHEN",
@@ -116,8 +154,8 @@ Command HistoryCommand() {
                    .help = "sums by day, label or kernel: jobs, time on devices, energy",
                    .offer = Offer::kChoices,
                    .choices = {"day", "label", "kernel"}},
-                  {.names = "--csv", .value = "", .help = "answer in CSV, with a line of heads"},
-                  {.names = "--limit", .value = "N", .help = "at most N rows (default 1000)"}},
+                  {.names = "--csv", .value = "", .help = "answer in CSV, with a header line"},
+                  {.names = "--limit", .value = "N", .help = "at most N rows (of a table 1000 by default, else all)"}},
       .run = History};
 }
 

@@ -52,9 +52,11 @@ absl::Status Verify(const Invocation& call, const Places& places) {
   std::vector<std::string> json, problems;
   for (const journal::Place& place : places) {
     auto report = VerifyJournal(call.settings, place);
-    if (absl::IsNotFound(report.status()))
-      report = journal::VerifyReport{.problems = {"its journal in " + place.folder + " is gone"}, .notes = {}};
-    if (!report.ok()) return report.status();
+    if (!report.ok()) {
+      const std::string why =
+          absl::IsNotFound(report.status()) ? "is gone" : "cannot be read: " + std::string(report.status().message());
+      report = journal::VerifyReport{.problems = {"its journal in " + place.folder + " " + why}, .notes = {}};
+    }
     text += ReportText(call.console, place, *report);
     json.push_back(ReportJson(place, *report));
     for (const std::string& problem : report->problems) problems.push_back(place.name + ": " + problem);
@@ -78,6 +80,7 @@ absl::Status Export(const Invocation& call, const Places& places) {
                                        .end_json = MessageJson<v1::JobEnd>,
                                        .jobs = {.limit = std::numeric_limits<std::int64_t>::max()}};
   std::ostream& out = call.console.out;
+  Unread unread(call.console);
   for (const journal::Place& place : places) {
     const std::string begin = "{\"journal\":" + JsonText(place.name) + ",";
     const absl::Status done = journal::ReadCopy(place.folder, [&](journal::Index& index) {
@@ -88,19 +91,19 @@ absl::Status Export(const Invocation& call, const Places& places) {
                                return out.good();
                              });
     });
-    if (!done.ok() && !absl::IsNotFound(done)) return Answered(done);
+    unread.Add(place, done);
+    if (!out.good()) break;
   }
-  return absl::OkStatus();
+  return Answered(unread.status());
 }
 
 std::string PruneText(const std::string& name, const journal::PruneReport& report) {
   std::string text = name + ": " +
-                     (report.released == 0
-                          ? "nothing was removed"
-                          : "the files of " + Count(report.released, "job") + " are gone, " + BytesText(report.bytes));
+                     (report.released == 0 ? "nothing was removed"
+                                           : "removed the files of " + Count(report.released, "job") + " (" +
+                                                 BytesText(report.bytes) + ")");
   if (report.unread > 0)
-    text += "; those of " + Count(report.unread, "job") + " stay, since nobody has fetched their results (" +
-            BytesText(report.unread_bytes) + ")";
+    text += "; " + Count(report.unread, "unfetched result") + " (" + BytesText(report.unread_bytes) + ") kept";
   return text;
 }
 
@@ -124,13 +127,13 @@ absl::Status Prune(const Invocation& call, const Places& places) {
   for (auto first = places.begin(); first != places.end();) {
     const auto last =
         std::find_if(first, places.end(), [&](const journal::Place& place) { return place.name != first->name; });
-    const auto report = PruneJournals(call, Places(first, last), age->value_or(nanoseconds(0)));
-    if (report.ok()) {
-      text += Done(call.console, PruneText(first->name, *report)) + "\n";
-      for (const std::string& note : report->notes) text += "  " + Printable(note) + "\n";
-      json.push_back(PruneJson(first->name, *report));
-    } else if (failed.ok()) {
-      failed = report.status();
+    journal::PruneReport report;
+    const absl::Status pruned = PruneJournals(call, Places(first, last), age->value_or(nanoseconds(0)), report);
+    if (failed.ok()) failed = pruned;
+    if (pruned.ok() || report.released > 0) {
+      text += Done(call.console, PruneText(first->name, report)) + "\n";
+      for (const std::string& note : report.notes) text += "  " + Printable(note) + "\n";
+      json.push_back(PruneJson(first->name, report));
     }
     first = last;
   }
@@ -149,7 +152,7 @@ absl::Status Journal(const Invocation& call) {
       std::find_if(std::begin(kActions), std::end(kActions), [&](const auto& one) { return word == one.first; });
   if (action == std::end(kActions)) return UsageError("journal " + Quoted(word) + ": give verify, export or prune");
   if (call.arguments.Text("older-than") && word != "prune") return UsageError("--older-than is for prune only");
-  const auto places = FindJournals(call.settings, NamedJournal(call.arguments, 1));
+  const auto places = FindJournals(call, NamedJournal(call.arguments, 1));
   if (!places.ok()) return places.status();
   return action->second(call, *places);
 }
@@ -160,14 +163,13 @@ Command JournalCommand() {
   return {
       .name = "journal",
       .group = Group::kDaemon,
-      .summary = "check, export or tidy up what daemons have written down of jobs",
+      .summary = "check, export or prune the journals of jobs",
       .details =
-          "Of one daemon, or without NAME of all; with and without a living daemon.\n"
-          "verify reads every file that a job has left, and compares its SHA-256. It exits with 1, and a sentence\n"
-          "for each problem, if anything that was acknowledged is lost or damaged.\n"
-          "export writes everything as JSON, a line each: daemons, jobs with their requests and ends, sums.\n"
-          "prune deletes the inputs and results of jobs that have ended. A result that nobody has fetched stays, and\n"
-          "so does the history.",
+          "Works on the journal of one daemon, or without NAME on all, whether the daemons live or not.\n"
+          "verify reads every file of every job and compares its SHA-256. If anything that was acknowledged is lost\n"
+          "or damaged, it prints a sentence for each problem and exits with 1.\n"
+          "export writes everything as JSON, one object per line: daemons, jobs with requests and ends, sums.\n"
+          "prune deletes inputs and results of ended jobs. It keeps unfetched results, and the history.",
       .example = "hotplate journal prune --older-than 7d",
       .positionals = {{.name = "ACTION",
                        .help = "verify, export or prune",

@@ -14,32 +14,43 @@ void AnswerKept(const Invocation& call, const KeptAnswer& kept) {
                      [&] { return JsonOf(kept); }, StateName(kept.job.state()));
 }
 
-// Nobody can be asked: what the journals have of all these jobs. Nothing is answered if they lack one.
-bool ShowKept(const Invocation& call) {
+// Nobody can be asked: what the journals have of all these jobs. NOT_FOUND, and nothing is answered, if they lack one.
+absl::Status ShowKept(const Invocation& call) {
+  auto kept = KeptJobs::Open(call);
+  if (!kept.ok()) return absl::NotFoundError(kept.status().message());
+  const auto ids = kept->Select(call.arguments.words(), call.arguments.Text("server").value_or(""));
+  if (!ids.ok()) return ids.status();
   std::vector<KeptAnswer> answers;
-  for (const std::string& word : call.arguments.words()) {
-    auto kept = FindInJournals(call.settings, word);
-    if (!kept.ok()) return false;
-    answers.push_back(*std::move(kept));
+  for (const std::string& id : *ids) {
+    auto answer = kept->Find(id);
+    if (!answer.ok()) return answer.status();
+    answers.push_back(*std::move(answer));
   }
-  for (const KeptAnswer& kept : answers) AnswerKept(call, kept);
-  return true;
+  for (const KeptAnswer& answer : answers) AnswerKept(call, answer);
+  return absl::OkStatus();
 }
 
 absl::Status Show(const Invocation& call) {
   auto client = call.TryConnect();
   if (!client.ok()) {
-    if (absl::IsUnavailable(client.status()) && ShowKept(call)) return absl::OkStatus();
-    return WhyNoDaemon(call, client.status());
+    if (!absl::IsUnavailable(client.status())) return WhyNoDaemon(call, client.status());
+    const absl::Status shown = ShowKept(call);
+    return absl::IsNotFound(shown) ? WhyNoDaemon(call, client.status()) : shown;
   }
   const auto ids = SelectJobs(*client, call.arguments.words(), AllJobs::kEveryOne);
   if (!ids.ok()) return ids.status();
+  std::optional<KeptJobs> kept;  // once a job is not the daemon's any more
   for (const std::string& id : *ids) {
     const auto job = client->Job(id);
     if (absl::IsNotFound(job.status())) {
-      const auto kept = FindInJournals(call.settings, id);
-      if (!kept.ok()) return job.status();
-      AnswerKept(call, *kept);
+      if (!kept) {
+        auto opened = KeptJobs::Open(call);
+        if (!opened.ok()) return opened.status();
+        kept.emplace(*std::move(opened));
+      }
+      const auto answer = kept->Find(id);
+      if (!answer.ok()) return absl::IsNotFound(answer.status()) ? job.status() : answer.status();
+      AnswerKept(call, *answer);
       continue;
     }
     if (!job.ok()) return job.status();

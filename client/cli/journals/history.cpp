@@ -13,14 +13,15 @@
 namespace hotplate::cli {
 namespace {
 
-constexpr char kNone[] = "no such job is in a journal (hotplated --journal on keeps one)\n";
+constexpr char kNone[] = "No jobs found. Only daemons started with --journal on keep a history.\n";
 
 std::string OrDash(const std::string& text) { return text.empty() ? "-" : Printable(text); }
 
 std::string EnergyText(const std::optional<double>& joules) { return joules ? ScaledText(*joules, "J") : "-"; }
 
-// RFC 4180.
-std::string Field(const std::string& text) {
+// RFC 4180. A terminal may show it, too.
+std::string Field(const std::string& any) {
+  const std::string text = Printable(any);
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char letter : text) quoted += letter == '"' ? std::string("\"\"") : std::string(1, letter);
@@ -42,7 +43,9 @@ std::string IsoText(journal::WallTime time) {
 std::string SecondsField(nanoseconds span) { return Number(std::chrono::duration<double>(span).count()); }
 std::string JoulesField(const std::optional<double>& joules) { return joules ? Number(*joules) : ""; }
 
-std::string RowJson(const PastJob& job) {
+}  // namespace
+
+std::string JsonOf(const PastJob& job) {
   JsonObject json;
   json.Text("id", std::to_string(job.number)).Text("kernel", job.kernel).Text("label", job.label);
   json.Text("state", StateName(static_cast<int>(job.state))).Text("device", job.device);
@@ -53,17 +56,14 @@ std::string RowJson(const PastJob& job) {
   return json.Json();
 }
 
-}  // namespace
-
-std::string TextOf(const PastJobs& past, bool colour, int width) {
-  if (past.jobs.empty()) return kNone;
-  const bool labels =
-      std::any_of(past.jobs.begin(), past.jobs.end(), [](const auto& job) { return !job.label.empty(); });
+std::string TextOf(const std::vector<PastJob>& jobs, bool colour, int width) {
+  if (jobs.empty()) return kNone;
+  const bool labels = std::any_of(jobs.begin(), jobs.end(), [](const auto& job) { return !job.label.empty(); });
   std::vector<std::string> heads = {"JOB", "KERNEL", "STATE", "DEVICE", "DAEMON", "ENDED", "DEVICE TIME", "ENERGY"};
   if (labels) heads.emplace_back("LABEL");
   Table table(heads);
   table.MayBeCut(labels ? 8 : 4).MayBeCut(4).MayBeCut(1, 12);
-  for (const PastJob& job : past.jobs) {
+  for (const PastJob& job : jobs) {
     std::vector<std::string> row = {std::to_string(job.number),
                                     Printable(job.kernel),
                                     PaintedState(colour, static_cast<int>(job.state)),
@@ -78,41 +78,46 @@ std::string TextOf(const PastJobs& past, bool colour, int width) {
   return table.Text(width);
 }
 
-std::string JsonOf(const PastJobs& past) {
-  std::vector<std::string> rows;
-  rows.reserve(past.jobs.size());
-  for (const PastJob& job : past.jobs) rows.push_back(RowJson(job));
-  return JsonArray(rows);
+std::string CsvHead() {
+  return "id,kernel,label,state,device,daemon,node,submit_time,start_time,end_time,device_seconds,energy_joules\n";
 }
 
-std::string CsvOf(const PastJobs& past) {
-  std::string csv =
-      "id,kernel,label,state,device,daemon,node,submit_time,start_time,end_time,device_seconds,energy_joules\n";
-  for (const PastJob& job : past.jobs) {
-    csv += Join({std::to_string(job.number), Field(job.kernel), Field(job.label),
-                 StateName(static_cast<int>(job.state)), Field(job.device), Field(job.daemon), Field(job.node),
-                 IsoText(job.submitted), job.started ? IsoText(*job.started) : "", IsoText(job.ended),
-                 SecondsField(job.use.device_time), JoulesField(job.use.energy_joules)},
-                ",") +
-           "\n";
-  }
-  return csv;
+std::string CsvOf(const PastJob& job) {
+  return Join({std::to_string(job.number), Field(job.kernel), Field(job.label), StateName(static_cast<int>(job.state)),
+               Field(job.device), Field(job.daemon), Field(job.node), IsoText(job.submitted),
+               job.started ? IsoText(*job.started) : "", IsoText(job.ended), SecondsField(job.use.device_time),
+               JoulesField(job.use.energy_joules)},
+              ",") +
+         "\n";
 }
 
 std::string NameOf(SumBy by) { return by == SumBy::kDay ? "day" : by == SumBy::kLabel ? "label" : "kernel"; }
 
-std::string TextOf(const PastSums& past, SumBy by, int width) {
-  if (past.sums.empty()) return kNone;
+PastSum TotalOf(const std::vector<PastSum>& sums) {
+  PastSum total{.of = "total"};
+  for (const PastSum& sum : sums) {
+    total.jobs += sum.jobs;
+    total.device_time += sum.device_time;
+    if (sum.energy_joules) total.energy_joules = total.energy_joules.value_or(0) + *sum.energy_joules;
+  }
+  return total;
+}
+
+std::string TextOf(const std::vector<PastSum>& sums, const PastSum& total, SumBy by, int width) {
+  if (sums.empty()) return kNone;
   Table table({by == SumBy::kDay ? "DAY" : by == SumBy::kLabel ? "LABEL" : "KERNEL", "JOBS", "DEVICE TIME", "ENERGY"});
   table.AlignRight(1).MayBeCut(0, 12);
-  for (const PastSum& sum : past.sums)
-    table.Row({OrDash(sum.of), std::to_string(sum.jobs), DurationText(sum.device_time), EnergyText(sum.energy_joules)});
+  const auto add = [&](const std::string& of, const PastSum& sum) {
+    table.Row({of, std::to_string(sum.jobs), DurationText(sum.device_time), EnergyText(sum.energy_joules)});
+  };
+  for (const PastSum& sum : sums) add(OrDash(sum.of), sum);
+  if (sums.size() > 1) add(total.of, total);
   return table.Text(width);
 }
 
-std::string JsonOf(const PastSums& past, SumBy by) {
+std::string JsonOf(const std::vector<PastSum>& sums, SumBy by) {
   std::vector<std::string> rows;
-  for (const PastSum& sum : past.sums) {
+  for (const PastSum& sum : sums) {
     JsonObject json;
     json.Text(NameOf(by), sum.of).Count("jobs", static_cast<std::int64_t>(sum.jobs));
     json.Count("deviceNs", sum.device_time.count());
@@ -122,9 +127,9 @@ std::string JsonOf(const PastSums& past, SumBy by) {
   return JsonArray(rows);
 }
 
-std::string CsvOf(const PastSums& past, SumBy by) {
+std::string CsvOf(const std::vector<PastSum>& sums, SumBy by) {
   std::string csv = NameOf(by) + ",jobs,device_seconds,energy_joules\n";
-  for (const PastSum& sum : past.sums) {
+  for (const PastSum& sum : sums) {
     csv +=
         Join({Field(sum.of), std::to_string(sum.jobs), SecondsField(sum.device_time), JoulesField(sum.energy_joules)},
              ",") +

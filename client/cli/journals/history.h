@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/functional/function_ref.h"
 #include "client/cli/journals/journals.h"
 #include "server/journal/recovery.h"
 
@@ -21,13 +21,9 @@ struct PastJob {
   journal::JobUse use = {};
 };
 
-struct PastJobs {
-  std::vector<PastJob> jobs;  // newest first
-  bool more = false;          // there are older ones
-  absl::Status unread;        // why a journal could not be read; the others are
-};
-// The newest `query.limit` of all journals.
-PastJobs ReadPastJobs(const std::vector<journal::Place>& places, const journal::JobQuery& query);
+// Calls `take` with the ended jobs of all journals, last end first, until it is false or there are no more.
+void EachPastJob(const std::vector<journal::Place>& places, const journal::JobQuery& query, Unread& unread,
+                 absl::FunctionRef<bool(PastJob&& job)> take);
 
 enum class SumBy { kDay, kLabel, kKernel };
 
@@ -38,21 +34,23 @@ struct PastSum {
   std::optional<double> energy_joules = {};  // of those of which it is known
 };
 
-struct PastSums {
-  std::vector<PastSum> sums;  // days newest first, others by device time
-  absl::Status unread;
-};
-// With the attached jobs that are kept as sums alone. Of all jobs that the query meets, whatever its limit.
-PastSums ReadPastSums(const std::vector<journal::Place>& places, const journal::JobQuery& query, SumBy by);
+PastSum TotalOf(const std::vector<PastSum>& sums);
+// Days newest first, others by device time. With the attached jobs that are kept as sums alone. Of all jobs that the
+// query meets, whatever its limit.
+std::vector<PastSum> ReadPastSums(const std::vector<journal::Place>& places, const journal::JobQuery& query, SumBy by,
+                                  Unread& unread);
 
-std::string TextOf(const PastJobs& past, bool colour, int width);
-std::string JsonOf(const PastJobs& past);
-std::string CsvOf(const PastJobs& past);
+std::string TextOf(const std::vector<PastJob>& jobs, bool colour, int width);
+std::string JsonOf(const PastJob& job);
+// A row with its end of line, and the line above all rows.
+std::string CsvOf(const PastJob& job);
+std::string CsvHead();
 
 // "day", "label" or "kernel": its name in answers.
 std::string NameOf(SumBy by);
-std::string TextOf(const PastSums& past, SumBy by, int width);
-std::string JsonOf(const PastSums& past, SumBy by);
-std::string CsvOf(const PastSums& past, SumBy by);
+// `total`: of all sums, of which these may be the first.
+std::string TextOf(const std::vector<PastSum>& sums, const PastSum& total, SumBy by, int width);
+std::string JsonOf(const std::vector<PastSum>& sums, SumBy by);
+std::string CsvOf(const std::vector<PastSum>& sums, SumBy by);
 
 }  // namespace hotplate::cli

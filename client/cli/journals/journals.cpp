@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,16 +15,41 @@
 
 namespace hotplate::cli {
 
-absl::StatusOr<std::vector<journal::Place>> FindJournals(const Settings& settings, const std::string& name) {
-  if (const absl::Status status = client::CheckDirectory(settings.directory); !status.ok()) return status;
-  auto places = journal::FindPlaces(journal::Disk::Real(), settings.directory, name);
-  if (!places.ok() || !places->empty() || name.empty()) return places;
-  const auto all = journal::FindPlaces(journal::Disk::Real(), settings.directory);
-  if (!all.ok()) return all.status();
+void Unread::Add(const journal::Place& place, const absl::Status& read) {
+  if (absl::IsNotFound(read)) {
+    Remark(console_, "there is no journal of " + place.name + " in " + place.folder + " any more");
+  } else if (!read.ok()) {
+    failures_.push_back("the journal of " + place.name + " in " + place.folder +
+                        " cannot be read: " + std::string(read.message()));
+  }
+}
+
+absl::Status Unread::status() const {
+  if (failures_.empty()) return absl::OkStatus();
+  return WithExitCode(absl::DataLossError(Join(failures_, "\n")), kExitFailed);
+}
+
+absl::StatusOr<std::vector<journal::Place>> FindJournals(const Invocation& call, const std::string& name) {
+  const std::string& directory = call.settings.directory;
+  if (const absl::Status status = client::CheckDirectory(directory); !status.ok()) return status;
+  std::vector<std::string> copies;
+  auto all = journal::FindPlaces(journal::Disk::Real(), directory, name, &copies);
+  if (!all.ok()) return all;
+  for (const std::string& folder : copies)
+    Remark(call.console, "the journal in " + folder + " is an older copy of another one, and does not count");
+  std::erase_if(*all, [&](const journal::Place& place) {
+    struct stat facts {};
+    const bool stray = stat(place.folder.c_str(), &facts) == 0 && !S_ISDIR(facts.st_mode);
+    if (stray && name.empty()) Remark(call.console, place.folder + " is no journal");
+    return stray;
+  });
+  if (!all->empty() || name.empty()) return all;
+  const auto others = FindJournals(call, "");
+  if (!others.ok()) return others.status();
   std::vector<std::string> names;
-  for (const journal::Place& place : *all)
+  for (const journal::Place& place : *others)
     if (names.empty() || names.back() != place.name) names.push_back(place.name);
-  return absl::NotFoundError("no daemon " + Quoted(name) + " has a journal in " + settings.directory +
+  return absl::NotFoundError("no daemon " + Quoted(name) + " has a journal in " + directory +
                              (names.empty() ? "; none has" : ". There are: " + Join(names, ", ")));
 }
 
@@ -47,6 +73,12 @@ absl::StatusOr<Descriptor> HoldName(const std::string& directory, const std::str
     return absl::PermissionDeniedError(path + " cannot be written to");
   }
   return lock;
+}
+
+bool HasDaemon(const std::string& directory, const std::string& name) {
+  const std::string path = directory + "/servers/" + name + ".lock";
+  const Descriptor lock(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  return lock && flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 google::protobuf::Timestamp ToTimestamp(journal::WallTime time) {

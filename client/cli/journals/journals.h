@@ -13,9 +13,24 @@
 
 namespace hotplate::cli {
 
-// The journals of daemon `name`, or (empty) of all; none if there is none. NOT_FOUND for a name without a journal, with
-// the names that have one. PERMISSION_DENIED: others could have put something there.
-absl::StatusOr<std::vector<journal::Place>> FindJournals(const Settings& settings, const std::string& name);
+// Journals of which some may not be readable, while the others are.
+class Unread {
+ public:
+  explicit Unread(Console& console) : console_(console) {}
+  // What became of reading it: NOT_FOUND, it is not there any more, is told at once and is no failure.
+  void Add(const journal::Place& place, const absl::Status& read);
+  // The failures, with the journals' names. The program exits with 1.
+  absl::Status status() const;
+
+ private:
+  Console& console_;
+  std::vector<std::string> failures_;
+};
+
+// The journals of daemon `name`, or (empty) of all; none if there is none. Tells of what lies among them and is none.
+// NOT_FOUND for a name without a journal, with the names that have one. PERMISSION_DENIED: others could have put
+// something there.
+absl::StatusOr<std::vector<journal::Place>> FindJournals(const Invocation& call, const std::string& name);
 // The name in the words of a command, or in --server; empty: all. The setting alone, of HOTPLATE_SERVER, does not
 // count.
 std::string NamedJournal(const Arguments& arguments, std::size_t word);
@@ -23,6 +38,9 @@ std::string NamedJournal(const Arguments& arguments, std::size_t word);
 // Holds the name of a daemon as a daemon does (server/endpoint.h), so that none starts with it meanwhile.
 // FAILED_PRECONDITION: there is one.
 absl::StatusOr<Descriptor> HoldName(const std::string& directory, const std::string& name);
+
+// Whether a daemon has that name, as far as locks tell.
+bool HasDaemon(const std::string& directory, const std::string& name);
 
 google::protobuf::Timestamp ToTimestamp(journal::WallTime time);
 // "2026-11-27 02:12:22", local.

@@ -1,5 +1,10 @@
 #include "client/cli/journals/kept_job.h"
 
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
 #include "absl/strings/numbers.h"
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/terminal/format.h"
@@ -10,6 +15,9 @@
 
 namespace hotplate::cli {
 namespace {
+
+// Jobs of a range.
+constexpr std::size_t kMostKept = 10'000;
 
 v1::Job ToJob(const journal::KeptJob& kept) {
   v1::Job job;
@@ -37,30 +45,111 @@ v1::Job ToJob(const journal::KeptJob& kept) {
 }
 
 KeptAnswer ToAnswer(const journal::KeptJob& kept, const journal::Place& place) {
-  KeptAnswer answer{ToJob(kept), place, kept.release_time ? DateText(*kept.release_time) : "", {}};
+  const bool deleted = !kept.attached && kept.fetch_time && kept.release_time;
+  KeptAnswer answer{ToJob(kept), place, deleted ? DateText(*kept.release_time) : "", {}};
   for (const journal::SpooledFile& file : kept.results) answer.results.push_back(place.spool + "/" + file.file);
   return answer;
 }
 
+// "20-24".
+std::optional<std::pair<std::uint64_t, std::uint64_t>> KeptRange(const std::string& word) {
+  const std::vector<std::string> ends = SplitAt(word, '-');
+  std::pair<std::uint64_t, std::uint64_t> range;
+  if (ends.size() != 2 || !absl::SimpleAtoi(ends[0], &range.first) || !absl::SimpleAtoi(ends[1], &range.second))
+    return std::nullopt;
+  return range;
+}
+
 }  // namespace
 
-absl::StatusOr<KeptAnswer> FindInJournals(const Settings& settings, const std::string& id) {
-  const absl::Status unknown = absl::NotFoundError("no journal has a job " + Quoted(id));
-  std::uint64_t number = 0;
-  if (!absl::SimpleAtoi(id, &number)) return unknown;
-  const auto places = FindJournals(settings, "");
+absl::StatusOr<KeptJobs> KeptJobs::Open(const Invocation& call) {
+  const auto places = FindJournals(call, "");
   if (!places.ok()) return places.status();
+  KeptJobs jobs{Unread(call.console)};
   for (const journal::Place& place : *places) {
+    auto index = journal::IndexCopy::Open(place.folder);
+    jobs.unread_.Add(place, index.status());
+    if (index.ok()) jobs.journals_.push_back({place, *std::move(index)});
+  }
+  return jobs;
+}
+
+absl::Status KeptJobs::NotFound(const std::string& what) const {
+  const absl::Status unread = unread_.status();
+  return unread.ok() ? absl::NotFoundError(what) : unread;
+}
+
+absl::StatusOr<std::vector<std::string>> KeptJobs::Select(const std::vector<std::string>& words,
+                                                          const std::string& name) {
+  std::vector<std::string> selected;
+  for (const std::string& listed : words) {
+    for (const std::string& word : SplitAt(listed, ',')) {
+      absl::StatusOr<std::vector<std::string>> ids = std::vector<std::string>{word};
+      if (word == "last") {
+        ids = Last(name);
+      } else if (const auto range = KeptRange(word)) {
+        ids = Between(word, range->first, range->second);
+      }
+      if (!ids.ok()) return ids.status();
+      for (const std::string& id : *ids)
+        if (std::find(selected.begin(), selected.end(), id) == selected.end()) selected.push_back(id);
+    }
+  }
+  return selected;
+}
+
+absl::StatusOr<std::vector<std::string>> KeptJobs::Between(const std::string& word, std::uint64_t first,
+                                                           std::uint64_t last) {
+  std::vector<std::uint64_t> found;
+  for (One& one : journals_) {
+    const absl::Status read = one.index.With([&](journal::Index& index) -> absl::Status {
+      const auto numbers = journal::NumbersBetween(index, first, last, kMostKept);
+      if (numbers.ok()) found.insert(found.end(), numbers->begin(), numbers->end());
+      return numbers.status();
+    });
+    unread_.Add(one.place, read);
+  }
+  if (found.empty()) return NotFound("no journal has any of the jobs " + word);
+  if (found.size() >= kMostKept)
+    return absl::InvalidArgumentError("jobs " + word + " are too many for this; hotplate journal export has all");
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> ids;
+  for (const std::uint64_t number : found) ids.push_back(std::to_string(number));
+  return ids;
+}
+
+absl::StatusOr<std::vector<std::string>> KeptJobs::Last(const std::string& name) {
+  std::optional<journal::JobAccepted> last;
+  for (One& one : journals_) {
+    if (!name.empty() && one.place.name != name) continue;
+    const absl::Status read = one.index.With([&](journal::Index& index) -> absl::Status {
+      const auto newest = journal::NumbersBetween(index, 0, std::numeric_limits<std::uint64_t>::max(), 1);
+      if (!newest.ok() || newest->empty()) return newest.status();
+      auto job = journal::FindJob(index, newest->front());
+      if (job.ok() && (!last || last->time < job->accepted.time)) last = std::move(job->accepted);
+      return job.status();
+    });
+    unread_.Add(one.place, read);
+  }
+  if (!last) return NotFound("last: no journal has a job");
+  return std::vector<std::string>{std::to_string(last->number)};
+}
+
+absl::StatusOr<KeptAnswer> KeptJobs::Find(const std::string& id) {
+  std::uint64_t number = 0;
+  const std::string unknown = "no journal has a job " + Quoted(id);
+  if (!absl::SimpleAtoi(id, &number)) return absl::NotFoundError(unknown);
+  for (One& one : journals_) {
     std::optional<KeptAnswer> found;
-    const absl::Status read = journal::ReadCopy(place.folder, [&](journal::Index& index) {
+    const absl::Status read = one.index.With([&](journal::Index& index) {
       const auto job = journal::FindJob(index, number);
-      if (job.ok()) found = ToAnswer(*job, place);
+      if (job.ok()) found = ToAnswer(*job, one.place);
       return job.status();
     });
     if (found) return *std::move(found);
-    if (!absl::IsNotFound(read)) return read;
+    if (!absl::IsNotFound(read)) unread_.Add(one.place, read);
   }
-  return unknown;
+  return NotFound(unknown);
 }
 
 std::string TextOf(const KeptAnswer& kept, bool colour) {

@@ -1,7 +1,7 @@
 // Deletes what jobs have left in a spool, by the daemon or without one.
 #pragma once
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "client/cli/command.h"
 #include "client/cli/journals/journals.h"
 #include "server/journal/prune.h"
@@ -9,8 +9,9 @@
 namespace hotplate::cli {
 
 // Of jobs that ended at least `age` ago, and whose results were fetched. The daemon of that name does it, if there is
-// one; else this program, to which the journals belong meanwhile.
-absl::StatusOr<journal::PruneReport> PruneJournals(const Invocation& call,
-                                                   const std::vector<journal::Place>& of_one_name, nanoseconds age);
+// one; else this program, to which the journals belong meanwhile, for a moment at a time. Adds to `sum` what was done,
+// also where it fails in the end.
+absl::Status PruneJournals(const Invocation& call, const std::vector<journal::Place>& of_one_name, nanoseconds age,
+                           journal::PruneReport& sum);
 
 }  // namespace hotplate::cli

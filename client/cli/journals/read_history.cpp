@@ -1,12 +1,11 @@
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
-#include "client/cli/ending.h"
 #include "client/cli/journals/history.h"
 #include "server/journal/index.h"
+#include "server/journal/index_copy.h"
 #include "server/journal/journal.h"
 
 namespace hotplate::cli {
@@ -14,58 +13,84 @@ namespace {
 
 constexpr std::size_t kJobsAtOnce = 1000;
 
-// The ended jobs of one journal, newest first, until `take` is false.
-absl::Status EachEnded(journal::Index& index, journal::JobQuery query,
-                       absl::FunctionRef<bool(journal::KeptJob& job)> take) {
-  query.limit = kJobsAtOnce;
-  while (true) {
-    absl::StatusOr<std::vector<journal::KeptJob>> page = journal::EndedJobs(index, query);
-    if (!page.ok()) return page.status();
-    for (journal::KeptJob& job : *page)
-      if (!take(job)) return absl::OkStatus();
-    if (page->size() < query.limit) return absl::OkStatus();
-    query.before = page->back().accepted.number;
+// The ended jobs of one journal, last end first.
+class Cursor {
+ public:
+  // NOT_FOUND if the journal is gone.
+  static absl::StatusOr<Cursor> Open(const journal::Place& place, const journal::JobQuery& query) {
+    absl::StatusOr<journal::IndexCopy> index = journal::IndexCopy::Open(place.folder);
+    if (!index.ok()) return index.status();
+    Cursor cursor(place, query, *std::move(index));
+    absl::Status read = cursor.index_.With([&](journal::Index& copy) -> absl::Status {
+      const auto daemons = journal::Daemons(copy);
+      if (!daemons.ok()) return daemons.status();
+      for (const journal::KeptDaemon& daemon : *daemons) cursor.nodes_[daemon.epoch] = daemon.life.node;
+      return absl::OkStatus();
+    });
+    if (read.ok()) read = cursor.Fill();
+    if (!read.ok()) return read;
+    return cursor;
   }
-}
 
-// Reads each journal; the first error of one goes to `unread`.
-void EachJournal(const std::vector<journal::Place>& places, absl::Status& unread,
-                 absl::FunctionRef<absl::Status(const journal::Place& place, journal::Index& index)> read) {
-  for (const journal::Place& place : places) {
-    const absl::Status done =
-        journal::ReadCopy(place.folder, [&](journal::Index& index) { return read(place, index); });
-    if (done.ok() || absl::IsNotFound(done) || !unread.ok()) continue;
-    unread = WithExitCode(Worded(done, "the journal of " + place.name + " in " + place.folder +
-                                           " cannot be read: " + std::string(done.message())),
-                          kExitFailed);
+  bool AtEnd() const { return at_ == page_.size(); }
+  journal::JobPlace Position() const { return journal::JobPlace::Of(page_[at_]); }
+  PastJob Present();
+  absl::Status Advance() {
+    const journal::JobPlace left = Position();
+    if (++at_ < page_.size() || page_.size() < kJobsAtOnce) return absl::OkStatus();
+    query_.before = left;
+    return Fill();
   }
-}
+  absl::StatusOr<journal::Sums> AttachedSums() {
+    journal::Sums sums;
+    absl::Status read = index_.With([&](journal::Index& copy) -> absl::Status {
+      absl::StatusOr<journal::Sums> since = journal::SumsSince(copy, query_.ended_since);
+      if (since.ok()) sums = *std::move(since);
+      return since.status();
+    });
+    if (!read.ok()) return read;
+    return sums;
+  }
+  const journal::Place& place() const { return place_; }
 
-bool IsNewer(const PastJob& a, const PastJob& b) { return a.number > b.number; }
+ private:
+  Cursor(journal::Place place, journal::JobQuery query, journal::IndexCopy index)
+      : place_(std::move(place)), query_(std::move(query)), index_(std::move(index)) {
+    query_.limit = kJobsAtOnce;
+  }
+  absl::Status Fill() {
+    page_.clear();
+    at_ = 0;
+    return index_.With([&](journal::Index& copy) -> absl::Status {
+      absl::StatusOr<std::vector<journal::KeptJob>> page = journal::EndedJobs(copy, query_);
+      if (page.ok()) page_ = *std::move(page);
+      return page.status();
+    });
+  }
 
-PastJob FromKept(journal::KeptJob& kept, const journal::Place& place,
-                 const std::map<std::uint64_t, std::string>& nodes) {
+  journal::Place place_;
+  journal::JobQuery query_;
+  journal::IndexCopy index_;
+  std::map<std::uint64_t, std::string> nodes_;  // of daemons, by epoch
+  std::vector<journal::KeptJob> page_;
+  std::size_t at_ = 0;
+};
+
+PastJob Cursor::Present() {
+  journal::KeptJob& kept = page_[at_];
   PastJob job;
   job.number = kept.accepted.number;
   job.kernel = std::move(kept.accepted.kernel);
   job.label = std::move(kept.accepted.label);
   job.device = std::move(kept.device);
-  job.daemon = place.name;
-  if (const auto node = nodes.find(kept.epoch); node != nodes.end()) job.node = node->second;
+  job.daemon = place_.name;
+  if (const auto node = nodes_.find(kept.epoch); node != nodes_.end()) job.node = node->second;
   job.state = kept.state;
   job.submitted = kept.accepted.time;
   job.started = kept.start_time;
   job.ended = kept.end_time.value_or(kept.accepted.time);
   job.use = kept.use;
   return job;
-}
-
-absl::StatusOr<std::map<std::uint64_t, std::string>> Nodes(journal::Index& index) {
-  const auto daemons = journal::Daemons(index);
-  if (!daemons.ok()) return daemons.status();
-  std::map<std::uint64_t, std::string> nodes;
-  for (const journal::KeptDaemon& daemon : *daemons) nodes[daemon.epoch] = daemon.life.node;
-  return nodes;
 }
 
 std::string DayOf(journal::WallTime time) { return DateText(time).substr(0, 10); }
@@ -107,48 +132,49 @@ bool Meets(const journal::SumKey& key, const journal::JobQuery& query) {
 
 }  // namespace
 
-PastJobs ReadPastJobs(const std::vector<journal::Place>& places, const journal::JobQuery& query) {
-  PastJobs past;
-  std::vector<PastJob>& newest = past.jobs;  // a heap with the oldest of them in front
-  EachJournal(places, past.unread, [&](const journal::Place& place, journal::Index& index) -> absl::Status {
-    const auto nodes = Nodes(index);
-    if (!nodes.ok()) return nodes.status();
-    return EachEnded(index, query, [&](journal::KeptJob& kept) {
-      if (newest.size() == query.limit) {
-        past.more = true;
-        if (kept.accepted.number < newest.front().number) return false;
-        std::pop_heap(newest.begin(), newest.end(), IsNewer);
-        newest.pop_back();
-      }
-      newest.push_back(FromKept(kept, place, *nodes));
-      std::push_heap(newest.begin(), newest.end(), IsNewer);
-      return true;
-    });
-  });
-  std::sort_heap(newest.begin(), newest.end(), IsNewer);
-  return past;
+void EachPastJob(const std::vector<journal::Place>& places, const journal::JobQuery& query, Unread& unread,
+                 absl::FunctionRef<bool(PastJob&& job)> take) {
+  std::vector<Cursor> cursors;
+  for (const journal::Place& place : places) {
+    absl::StatusOr<Cursor> cursor = Cursor::Open(place, query);
+    unread.Add(place, cursor.status());
+    if (cursor.ok() && !cursor->AtEnd()) cursors.push_back(*std::move(cursor));
+  }
+  while (!cursors.empty()) {
+    const auto newest = std::max_element(cursors.begin(), cursors.end(),
+                                         [](const Cursor& a, const Cursor& b) { return a.Position() < b.Position(); });
+    if (!take(newest->Present())) return;
+    const absl::Status read = newest->Advance();
+    unread.Add(newest->place(), read);
+    if (!read.ok() || newest->AtEnd()) cursors.erase(newest);
+  }
 }
 
-PastSums ReadPastSums(const std::vector<journal::Place>& places, const journal::JobQuery& query, SumBy by) {
-  PastSums past;
+std::vector<PastSum> ReadPastSums(const std::vector<journal::Place>& places, const journal::JobQuery& query, SumBy by,
+                                  Unread& unread) {
   Adder adder(by);
-  EachJournal(places, past.unread, [&](const journal::Place&, journal::Index& index) -> absl::Status {
-    const auto sums = journal::SumsSince(index, query.ended_since);
-    if (!sums.ok()) return sums.status();
-    for (const auto& [key, sum] : *sums) {
+  for (const journal::Place& place : places) {
+    absl::StatusOr<Cursor> jobs = Cursor::Open(place, query);
+    if (!jobs.ok()) {
+      unread.Add(place, jobs.status());
+      continue;
+    }
+    const auto sums = jobs->AttachedSums();
+    unread.Add(place, sums.status());
+    for (const auto& [key, sum] : sums.value_or(journal::Sums())) {
       if (!Meets(key, query)) continue;
       const journal::WallTime ended{std::chrono::minutes(key.minute)};
       adder.Add(key.kernel, key.label, ended, sum.jobs, sum.device_time,
                 sum.energy_joules > 0 ? std::optional(sum.energy_joules) : std::nullopt);
     }
-    return EachEnded(index, query, [&](const journal::KeptJob& kept) {
-      adder.Add(kept.accepted.kernel, kept.accepted.label, kept.end_time.value_or(kept.accepted.time), 1,
-                kept.use.device_time, kept.use.energy_joules);
-      return true;
-    });
-  });
-  past.sums = adder.Take();
-  return past;
+    absl::Status read;
+    for (; read.ok() && !jobs->AtEnd(); read = jobs->Advance()) {
+      const PastJob job = jobs->Present();
+      adder.Add(job.kernel, job.label, job.ended, 1, job.use.device_time, job.use.energy_joules);
+    }
+    unread.Add(place, read);
+  }
+  return adder.Take();
 }
 
 }  // namespace hotplate::cli

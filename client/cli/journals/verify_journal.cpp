@@ -27,7 +27,7 @@ absl::StatusOr<journal::VerifyReport> VerifyJournal(const Settings& settings, co
   auto report = Read(place);
   if (!report.ok()) return report;
   // A daemon may have deleted what was fetched after the index was read. What it did is not missing the second time.
-  if (!report->ok() && absl::IsFailedPrecondition(HoldName(settings.directory, place.name).status())) {
+  if (!report->ok() && HasDaemon(settings.directory, place.name)) {
     const std::vector<std::string> before = report->problems;
     report = Read(place);
     if (!report.ok()) return report;
@@ -37,7 +37,7 @@ absl::StatusOr<journal::VerifyReport> VerifyJournal(const Settings& settings, co
   }
   if (!IsSpool(place.spool) && report->unfinished + report->ended > 0) {
     report->problems.push_back(
-        (place.spool.empty() ? "where inputs and results are is not written down in " + place.folder
+        (place.spool.empty() ? place.folder + " does not say where inputs and results are"
                              : "inputs and results are in " + place.spool + ", which is not there on " + HostName()) +
         ": none of them was read");
   }

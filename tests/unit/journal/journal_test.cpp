@@ -5,6 +5,7 @@
 #include <future>
 #include <thread>
 
+#include "server/journal/index_copy.h"
 #include "tests/unit/journal/journal_fixture.h"
 
 namespace hotplate::journal {
@@ -98,6 +99,23 @@ TEST_F(JournalTest, SequenceNumbersGoOnWhenAJobRunsAgain) {
   using enum JobState;
   EXPECT_THAT(story, ElementsAre(std::pair(1u, kPending), std::pair(2u, kRunning), std::pair(3u, kPending),
                                  std::pair(4u, kRunning), std::pair(5u, kCompleted)));
+}
+
+TEST_F(JournalTest, ACancelIsKnownUntilTheJobHasEnded) {
+  const std::unique_ptr<Journal> journal = Open();
+  for (const std::uint64_t number : {1, 2}) {
+    ASSERT_TRUE(journal->Write(Accepted(number)).ok());
+    ASSERT_TRUE(journal->Write(Started(number)).ok());
+  }
+  ASSERT_TRUE(journal->Write(JobCancelRequested{.number = 2, .time = At(1200)}).ok());
+  ASSERT_TRUE(journal->Write(JobCancelRequested{.number = 2, .time = At(1300)}).ok());
+  const Recovered found = journal->Recover({}).value();
+  ASSERT_THAT(found.unfinished, SizeIs(2));
+  EXPECT_FALSE(found.unfinished[0].cancel_time);
+  EXPECT_EQ(found.unfinished[1].cancel_time, At(1200));
+  ASSERT_TRUE(journal->Write(Ended(2)).ok());
+  EXPECT_TRUE(journal->Write(JobCancelRequested{.number = 2, .time = At(3000)}).ok()) << "it came too late";
+  EXPECT_TRUE(absl::IsNotFound(journal->Write(JobCancelRequested{.number = 9, .time = At(3000)})));
 }
 
 TEST_F(JournalTest, ABadRecordSpoilsNoOtherOfItsGroup) {
@@ -256,6 +274,139 @@ TEST_F(JournalTest, ReadsACopyBesideALivingDaemon) {
   EXPECT_EQ(jobs, 1u);
   ASSERT_TRUE(journal->Write(Accepted(2)).ok());
   EXPECT_TRUE(absl::IsNotFound(ReadCopy(folder_.File("none"), [](Index&) { return absl::OkStatus(); })));
+}
+
+// Does something after each copy of a file.
+class DisturbedDisk : public Disk {
+ public:
+  explicit DisturbedDisk(std::function<void(const std::string& from)> disturb) : disturb_(std::move(disturb)) {}
+  absl::Status Copy(const std::string& from, const std::string& to) override {
+    absl::Status copied = Disk::Copy(from, to);
+    disturb_(from);
+    return copied;
+  }
+
+ private:
+  std::function<void(const std::string& from)> disturb_;
+};
+
+class CopyTest : public JournalTest {
+ protected:
+  void WriteNext() { ASSERT_TRUE(journal_->Write(Accepted(++last_)).ok()); }
+  // Puts the log into the file, and empties it.
+  void Checkpoint() {
+    ASSERT_TRUE(journal_->With([](Index& index) { return index.Checkpoint(); }).ok());
+  }
+  std::size_t JobsOf(const std::string& copy) {
+    const auto index = Index::Open({.path = copy}, 1);
+    EXPECT_TRUE(index.ok()) << index.status();
+    EXPECT_EQ((*index)->database().execAndGet("PRAGMA integrity_check").getString(), "ok");
+    return Recover(**index, {}).value().unfinished.size();
+  }
+
+  std::uint64_t last_ = 0;
+  const std::unique_ptr<Journal> journal_ = Open();
+  const std::string from_ = folder_.File("journal/index-1.sqlite"), to_ = folder_.File("copy.sqlite");
+};
+
+// A copy was only taken if nothing at all was written meanwhile: of a busy daemon there was none.
+TEST_F(CopyTest, WhatIsAppendedMeanwhileDoesNoHarm) {
+  for (int i = 0; i < 100; ++i) WriteNext();
+  Checkpoint();
+  WriteNext();
+  int copies = 0;
+  DisturbedDisk disk([&](const std::string&) { WriteNext(), ++copies; });
+  ASSERT_TRUE(CopyIndex(from_, to_, disk).ok());
+  EXPECT_EQ(copies, 2);
+  EXPECT_EQ(JobsOf(to_), 102u) << "with what was there when the log was copied";
+}
+
+TEST_F(CopyTest, ALogThatBeganAnewMeanwhileIsCopiedAgain) {
+  for (int i = 0; i < 100; ++i) WriteNext();
+  for (const bool empty : {false, true}) {
+    int copies = 0;
+    DisturbedDisk disk([&](const std::string& from) {
+      if (from != from_ || ++copies > 3) return;
+      for (int i = 0; i < 100; ++i) WriteNext();
+      Checkpoint();
+      if (!empty) WriteNext();
+    });
+    ASSERT_TRUE(CopyIndex(from_, to_, disk).ok());
+    EXPECT_EQ(copies, 4);
+    EXPECT_EQ(JobsOf(to_), last_);
+    Checkpoint();
+  }
+}
+
+TEST_F(JournalTest, ReadsACopyBesideABusyDaemon) {
+  const std::unique_ptr<Journal> journal = Open();
+  std::atomic<std::uint64_t> written = 0;
+  std::jthread writer([&](const std::stop_token& stop) {
+    for (std::uint64_t number = 1; !stop.stop_requested(); ++number) {
+      journal->Append(Accepted(number), Durability::kBehind);
+      if (number % 4 != 0) continue;
+      EXPECT_TRUE(journal->Write(Started(number)).ok());
+      written = number;
+    }
+  });
+  for (int i = 0; i < 30; ++i) {
+    const std::uint64_t before = written;
+    std::uint64_t jobs = 0;
+    std::string sound;
+    const absl::Status read = ReadCopy(folder_.File("journal"), [&](Index& index) {
+      sound = index.database().execAndGet("PRAGMA integrity_check").getString();
+      jobs = Recover(index, {}).value().unfinished.size();
+      return absl::OkStatus();
+    });
+    ASSERT_TRUE(read.ok()) << read;
+    EXPECT_EQ(sound, "ok");
+    EXPECT_GE(jobs, before) << "what was acknowledged is in it";
+  }
+}
+
+TEST_F(JournalTest, ACopyLeavesNothingBehind) {
+  const std::unique_ptr<Journal> journal = Open();
+  ASSERT_TRUE(journal->Write(Accepted(1)).ok());
+  const std::string temporary = folder_.File("tmp");
+  std::filesystem::create_directories(temporary);
+  setenv("TMPDIR", temporary.c_str(), 1);
+  // A killed command runs no destructors: it must be gone while it is read.
+  const absl::Status read = ReadCopy(folder_.File("journal"), [&](Index& index) {
+    EXPECT_TRUE(std::filesystem::is_empty(temporary));
+    EXPECT_THAT(Recover(index, {}).value().unfinished, SizeIs(1));
+    return absl::OkStatus();
+  });
+  unsetenv("TMPDIR");
+  EXPECT_TRUE(read.ok()) << read;
+}
+
+TEST_F(JournalTest, AnErrorOfACopyNamesTheJournal) {
+  ASSERT_TRUE(Open()->Close("").ok());
+  const std::string index = folder_.File("journal/index-1.sqlite");
+  WriteText(index, std::string(100, '\0') + ReadText(index).substr(100));
+  const absl::Status read = ReadCopy(folder_.File("journal"), [](Index&) { return absl::OkStatus(); });
+  EXPECT_TRUE(absl::IsDataLoss(read)) << read;
+  EXPECT_THAT(std::string(read.message()), HasSubstr(index));
+}
+
+// Numbers come in blocks, one a daemon: they tell no order.
+TEST_F(JournalTest, TheHistoryIsInTheOrderOfItsEnds) {
+  const std::unique_ptr<Journal> journal = Open();
+  for (const auto& [number, end] : {std::pair(5u, 10), {1u, 30}, {9u, 20}, {7u, 30}, {3u, 5}}) {
+    Note(*journal, Attached(number, At(end)));
+  }
+  ASSERT_TRUE(journal->Write(Accepted(100)).ok());
+  const absl::Status read = journal->With([&](Index& index) {
+    std::vector<std::uint64_t> numbers;
+    JobQuery query{.limit = 2};
+    for (std::vector<KeptJob> page; page = EndedJobs(index, query).value(), !page.empty();) {
+      for (const KeptJob& job : page) numbers.push_back(job.accepted.number);
+      query.before = JobPlace::Of(page.back());
+    }
+    EXPECT_THAT(numbers, ElementsAre(7, 1, 9, 5, 3));
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(read.ok()) << read;
 }
 
 TEST_F(JournalTest, HundredsOfJobsComeBackInOrder) {

@@ -44,6 +44,18 @@ TEST_F(SchemaTest, EachStepRunsOnceAndKeepsTheRows) {
   EXPECT_EQ(database->execAndGet("PRAGMA user_version").getInt(), 2);
 }
 
+TEST_F(SchemaTest, AJournalOfVersion1IsBroughtUpToDate) {
+  const std::unique_ptr<SQLite::Database> database = Database();
+  ASSERT_TRUE(Migrate(*database, Steps().first(1)).ok());
+  database->exec(
+      "INSERT INTO jobs(number, epoch, state, attached, may_rerun, owner, session, request_key, payload_hash, kernel,"
+      " label, priority, accept_ns) VALUES(1,1,1,0,1,'me','','',x'','axpy','',0,5)");
+  ASSERT_TRUE(CheckOurs(*database).ok());
+  ASSERT_TRUE(Migrate(*database).ok());
+  EXPECT_EQ(database->execAndGet("SELECT kernel FROM jobs WHERE cancel_ns IS NULL").getString(), "axpy");
+  EXPECT_EQ(database->execAndGet("PRAGMA user_version").getInt(), SchemaVersion());
+}
+
 // A draft of the journal, from before versions were counted: our mark, version 0, and a table in the way.
 TEST_F(SchemaTest, AFailedMigrationChangesNothing) {
   const std::unique_ptr<SQLite::Database> database = Database();
@@ -65,7 +77,7 @@ TEST_F(SchemaTest, ANewerJournalIsLeftAlone) {
   EXPECT_THAT(std::string(refusal.message()), HasSubstr("version 1000, by a newer hotplated"));
   EXPECT_EQ(ReadText(folder_.File("journal/index-1.sqlite")), before);
   // Nor is it in anybody's way.
-  Change("PRAGMA user_version=1");
+  Change("PRAGMA user_version=" + std::to_string(SchemaVersion()));
   EXPECT_TRUE(Journal::Open(Options("g3")).ok());
 }
 

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
 #include <thread>
 
 #include "kernels/array/npy.h"
@@ -162,7 +163,8 @@ TEST_F(SpoolTest, LimitsAreNamed) {
   EXPECT_EQ(spool_->used_bytes(), 0u);
   EXPECT_FALSE(Has("jobs/1"));
   const std::vector<SpoolItem> more = {Item("a", large), Item("b", large, true)};
-  EXPECT_THAT(std::string(spool_->StoreInputs(3, more).status().message()), HasSubstr("put --durable"));
+  EXPECT_THAT(std::string(spool_->StoreInputs(3, more).status().message()),
+              HasSubstr("at most 4.5 kB; these have 8.3 kB"));
   spool_ = OpenSpool(*journal_, {.free_bytes = std::uint64_t{1} << 60});
   EXPECT_THAT(std::string(spool_->StoreInputs(4, items).status().message()), HasSubstr("are free in"));
 }
@@ -181,6 +183,78 @@ TEST_F(SpoolTest, AnotherJournalsSpoolAndOtherFoldersAreRefused) {
   const absl::Status home = Spool::Open({.root = folder_.File("home"), .journal_id = journal_->id()}).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(home));
   EXPECT_THAT(std::string(home.message()), HasSubstr("thesis.tex"));
+}
+
+// A copy of a HOTPLATE_DIR has the same journal id, and the path of the same spool.
+TEST_F(SpoolTest, ACopyOfAJournalHasNoPartInItsSpool) {
+  ASSERT_TRUE(SweepSpool(*journal_, *spool_).ok());
+  Accept(1), End(1), Fetch(1);
+  ASSERT_TRUE(journal_->Close("").ok());
+  std::filesystem::copy(folder_.File("journal"), folder_.File("copy"), std::filesystem::copy_options::recursive);
+  journal_ = Open(Options("g2"));
+  spool_ = OpenSpool(*journal_);
+  ASSERT_TRUE(SweepSpool(*journal_, *spool_).ok());
+  Accept(2), End(2);
+
+  JournalOptions options = Options("g3");
+  options.folder = folder_.File("copy");
+  const std::unique_ptr<Journal> copy = Open(options);
+  ASSERT_EQ(copy->id(), journal_->id());
+  const std::unique_ptr<Spool> same = OpenSpool(*copy);
+  const absl::Status swept = SweepSpool(*copy, *same).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(swept));
+  EXPECT_THAT(std::string(swept.message()), HasSubstr("is the spool of the journal in " + folder_.File("journal")));
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckSpoolOwner(Disk::Real(), folder_.File("spool"), folder_.File("copy"))));
+  EXPECT_TRUE(CheckSpoolOwner(Disk::Real(), folder_.File("spool"), folder_.File("journal")).ok());
+  EXPECT_FALSE(Prune(*copy, same.get(), {.now = At(100'000), .age = std::chrono::seconds(1)}).ok());
+  EXPECT_FALSE(same->StoreInputs(2, {}).ok());
+  EXPECT_FALSE(same->StoreResults(2, {}, {}, Disk::Sync::kNow).ok());
+  EXPECT_TRUE(Has("jobs/1/result-out.npy"));
+  EXPECT_TRUE(Has("jobs/2/result-out.npy"));
+  EXPECT_THAT(VerifyAll(*journal_).problems, IsEmpty());
+
+  // A folder that is gone, or was moved, has no spool.
+  journal_.reset();
+  std::filesystem::rename(folder_.File("journal"), folder_.File("moved"));
+  EXPECT_FALSE(same->Claim(folder_.File("copy"), /*replace=*/false).ok());
+  EXPECT_TRUE(same->Claim(folder_.File("copy"), /*replace=*/true).ok());
+  EXPECT_TRUE(same->StoreInputs(3, {}).ok());
+}
+
+TEST_F(SpoolTest, ACopyOfASpoolIsThatOfTheCopiedJournal) {
+  ASSERT_TRUE(SweepSpool(*journal_, *spool_).ok());
+  Accept(1);
+  std::filesystem::copy(folder_.File("spool"), folder_.File("copy"), std::filesystem::copy_options::recursive);
+  const auto copy = Spool::Open({.root = folder_.File("copy"), .journal_id = journal_->id()}).value();
+  std::filesystem::create_directories(folder_.File("other journal"));
+  EXPECT_TRUE(copy->Claim(folder_.File("other journal"), /*replace=*/true).ok());
+  EXPECT_FALSE(spool_->Claim(folder_.File("other journal"), /*replace=*/true).ok());
+}
+
+TEST_F(SpoolTest, APruneSyncsOnceForManyJobs) {
+  std::atomic<int> groups = 0;
+  ASSERT_TRUE(journal_->Close("").ok());
+  JournalOptions options = Options("g2");
+  options.writer.at_step = [&](std::string_view step) { groups += step == "group: committed"; };
+  journal_ = Open(options);
+  for (std::uint64_t number = 1; number <= 700; ++number) {
+    journal_->Append(Accepted(number), Durability::kBehind);
+    journal_->Append(Ended(number), Durability::kBehind);
+    journal_->Append(JobFetched{.number = number, .time = At(1)}, Durability::kBehind);
+  }
+  ASSERT_TRUE(journal_->Write(Accepted(1000)).ok());
+  groups = 0;
+  PruneBounds bounds{.now = At(100'000), .age = std::chrono::seconds(1)};
+  // One that is to end does a batch, and says that there is more.
+  bounds.stop = [] { return true; };
+  const PruneReport first = Prune(*journal_, spool_.get(), bounds).value();
+  EXPECT_EQ(first.released, 500u);
+  EXPECT_TRUE(first.more);
+  bounds.stop = nullptr;
+  const PruneReport second = Prune(*journal_, spool_.get(), bounds).value();
+  EXPECT_EQ(second.released, 200u);
+  EXPECT_FALSE(second.more);
+  EXPECT_LE(groups, 20) << "500 syncs take longer than a call may";
 }
 
 TEST_F(SpoolTest, ASweepRemovesWhatNoRecordHas) {
