@@ -1,5 +1,6 @@
 #include "client/cli/allocation/absence.h"
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -40,6 +41,10 @@ FoundAllocation AskFor(const Invocation& call, const AllocationNote& note) {
   if (!found.status.ok()) return found;
   found.daemon_ended = !found.has_record && IsLeftAlone(note, *found.status);
   if (!found.status->over()) return found;
+  if (const auto next = NextOf(call.settings.directory, note)) {
+    NoteTheEnd(call.settings.directory, note, *found.status);
+    return AskFor(call, *next);
+  }
   found.note = WithEnd(note, *found.status);
   if (note.submit_time > 0) NoteTheEnd(call.settings.directory, note, *found.status);
   return found;
@@ -162,7 +167,10 @@ std::optional<FoundAllocation> LookForLost(const Invocation& call) {
   const auto of_record = NoteOfRecord(call, call.connected);
   if (!of_record) return std::nullopt;
   auto note = ReadNote(call.settings.directory, call.connected.name());
-  if (!note || note->job.id != of_record->job.id) note = of_record;
+  // The job that follows on the lost daemon's brings it back.
+  const bool known = note && (note->job.id == of_record->job.id || std::find(note->earlier.begin(), note->earlier.end(),
+                                                                             of_record->job.id) != note->earlier.end());
+  if (!known) note = of_record;
   return AskFor(call, *note);
 }
 

@@ -20,10 +20,12 @@ namespace hotplate::cli {
 namespace {
 
 constexpr int kMostGpus = 4096;
+constexpr int kMostFollowOn = 20;
 
 // The options of `up` that describe the allocation, as opposed to the wait; `up --again` repeats these. Account and
 // name are not among them: they may come from the environment or the config file, where they may have changed.
-constexpr const char* kRequestOptions[] = {"gpus", "gpu-type", "time", "partition", "cpus", "memory", "idle-timeout"};
+constexpr const char* kRequestOptions[] = {"gpus", "gpu-type", "time",         "partition",
+                                           "cpus", "memory",   "idle-timeout", "follow-on"};
 
 std::vector<std::string> RequestWords(const Arguments& arguments, const Site& site, const AllocationRequest& request) {
   std::vector<std::string> words = {"--site", site.name};
@@ -135,6 +137,8 @@ absl::StatusOr<Launch> LaunchOf(const Invocation& call, const Arguments& argumen
   if (!idle.ok()) return idle.status();
   const auto python = PythonOptions(arguments);
   if (!python.ok()) return python.status();
+  const auto follow_on = arguments.Integer("follow-on", 0, kMostFollowOn);
+  if (!follow_on.ok()) return follow_on.status();
   const auto program = FindDaemonProgram(call.environment);
   if (!program.ok()) return program.status();
   Launch launch{.program = *program,
@@ -148,6 +152,10 @@ absl::StatusOr<Launch> LaunchOf(const Invocation& call, const Arguments& argumen
   if (const auto device = call.environment("HOTPLATE_DEVICE"); device && !IsGiven(arguments.rest(), "--device")) {
     call.console.err << "! --device " << Printable(*device) << ": HOTPLATE_DEVICE says so\n";
     launch.options.insert(launch.options.end(), {"--device", *device});
+  }
+  // What follows on has jobs and arrays from the journal.
+  if (follow_on->value_or(0) > 0 && !IsGiven(arguments.rest(), "--journal")) {
+    launch.options.insert(launch.options.end(), {"--journal", "on"});
   }
   launch.options.insert(launch.options.end(), arguments.rest().begin(), arguments.rest().end());
   return launch;
@@ -187,10 +195,11 @@ std::optional<absl::Status> WaitOn(const Invocation& call, const AllocationNote&
   const auto status = scheduler->State(note.job);
   if (interrupts.interrupted()) return Interrupted("job " + note.job.id + " (" + note.name + ") stays as it is");
   if (!status.ok()) return status.status();
-  if (status->phase == JobStatus::Phase::kEnding) return std::nullopt;  // nothing to wait for
-  if (status->over()) {
-    NoteTheEnd(call.settings.directory, note, *status);
-    return std::nullopt;
+  const bool ends = status->phase == JobStatus::Phase::kEnding;
+  if (status->over()) NoteTheEnd(call.settings.directory, note, *status);
+  if (ends || status->over()) {
+    const auto next = NextOf(call.settings.directory, note);
+    return next ? WaitOn(call, *next) : std::nullopt;  // else there is nothing to wait for
   }
   if (AttachedDaemonHasEnded(call.settings.directory, note, *status)) return AttachedDaemonEnded(call, note, *status);
   if (const std::vector<std::string> unused = UnusedWords(call.arguments, note); !unused.empty())
@@ -226,6 +235,10 @@ void TellOfOthers(const Invocation& call, SchedulerKind kind, Scheduler& schedul
       call.console.err << "! " << note.name << " (job " << note.job.id << ", " << Printable(status->state)
                        << ") is already yours: hotplate up --name " << note.name << " waits for it" << std::endl;
   }
+}
+
+std::string DependencyDirective(SchedulerKind scheduler, const std::string& job) {
+  return scheduler == SchedulerKind::kSlurm ? "--dependency=afterany:" + job : "-w \"ended(" + job + ")\"";
 }
 
 // A part of a name as the daemon writes it: characters that a name may not have become '-'.
@@ -278,8 +291,11 @@ class ClusterStart {
     WaitingLine line(call_.console, call_.output.talkative());
     const auto scheduler = SchedulerFor(site_.scheduler, site_.cluster, call_.environment, interrupts.token());
     if (request->name.empty()) TellOfOthers(call_, site_.scheduler, *scheduler);
-    const auto note = Submit(*request, *script, *scheduler, line, interrupts);
+    auto note = Submit(*request, *script, *scheduler, line, interrupts);
     if (!note.ok()) return note.status();
+    if (const absl::Status status = SubmitFollowOn(*plan, *launch, *scheduler, *note, interrupts); !status.ok()) {
+      return status;
+    }
     if (call_.arguments.Flag("detach") && !interrupts.interrupted()) return Detached(call_, *note, *scheduler);
     return UpWait{.call = call_,
                   .scheduler = *scheduler,
@@ -339,6 +355,35 @@ class ClusterStart {
     if (const absl::Status status = WriteNote(call_.settings.directory, note); !status.ok())
       call_.console.err << "! job " << job->id << " is submitted, but " << std::string(status.message()) << std::endl;
     return note;
+  }
+
+  // The jobs that go on under the same name, each when the one before it has ended.
+  absl::Status SubmitFollowOn(AllocationPlan plan, const Launch& launch, Scheduler& scheduler, AllocationNote& note,
+                              UpInterrupts& interrupts) const {
+    const auto count = arguments_.Integer("follow-on", 0, kMostFollowOn);
+    const std::vector<std::string> directives = plan.request.directives;
+    plan.request.name = note.name;
+    std::string before = note.job.id;
+    interrupts.Hold([&] { call_.console.err << "\n! the jobs that follow on are submitted: a moment" << std::endl; });
+    absl::Status failed;
+    for (int i = 0; i < count->value_or(0) && failed.ok(); ++i) {
+      plan.request.directives = directives;
+      plan.request.directives.push_back(DependencyDirective(site_.scheduler, before));
+      const auto script = RenderScript(site_, plan, launch);
+      const absl::StatusOr<SchedulerJob> job = script.ok() ? scheduler.Submit(*script) : script.status();
+      failed = job.status();
+      if (!failed.ok()) break;
+      note.follow_on.push_back(job->id);
+      before = job->id;
+      failed = WriteNote(call_.settings.directory, note);
+    }
+    interrupts.Release();
+    if (failed.ok()) return failed;
+    return WithNextStep(
+        Worded(failed, "job " + note.job.id + " is submitted, and " + std::to_string(note.follow_on.size()) +
+                           " of the " + std::to_string(**count) +
+                           " that were to follow on: " + std::string(failed.message())),
+        "use what there is: hotplate up --name " + note.name + " · give it up: hotplate down " + note.name);
   }
 
   // As the daemon will call itself.

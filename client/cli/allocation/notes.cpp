@@ -47,6 +47,8 @@ std::string Json(const AllocationNote& note) {
       .Text("output_file", note.output_file)
       .Raw("request", JsonTexts(note.request))
       .Raw("gpus", std::to_string(note.gpus))
+      .Raw("follow_on", JsonTexts(note.follow_on))
+      .Raw("earlier", JsonTexts(note.earlier))
       .Raw("submit_time", std::to_string(note.submit_time))
       .Raw("attached", note.attached ? "true" : "false")
       .Raw("was_ready", note.was_ready ? "true" : "false");
@@ -94,6 +96,8 @@ std::optional<AllocationNote> Parse(const std::string& json) {
   note.job = {fields.Text("job_id"), fields.Text("cluster"), fields.Text("cluster_name"), UserNumber()};
   note.output_file = fields.Text("output_file");
   note.request = fields.Words("request");
+  note.follow_on = fields.Words("follow_on");
+  note.earlier = fields.Words("earlier");
   note.gpus = static_cast<int>(std::clamp<std::int64_t>(fields.Number("gpus"), 0, 1'000'000));
   note.submit_time = fields.Number("submit_time");
   note.attached = fields.Flag("attached");
@@ -102,7 +106,9 @@ std::optional<AllocationNote> Parse(const std::string& json) {
   note.end_reason = fields.Text("end_reason");
   if (const std::int64_t end = fields.Number("end_time"); end > 0) note.end_time = end;
   // These become words of the scheduler's commands, and parts of paths.
-  if (fields.Number("schema_version") != 1 || !client::IsServerName(note.name) || !IsJobId(note.job.id) ||
+  const auto are_ids = [](const auto& ids) { return std::all_of(ids.begin(), ids.end(), IsJobId); };
+  if (fields.Number("schema_version") != 1 || !are_ids(note.follow_on) || !are_ids(note.earlier) ||
+      !client::IsServerName(note.name) || !IsJobId(note.job.id) ||
       (!note.job.cluster.empty() && !client::IsServerName(note.job.cluster)) ||
       (!note.job.home.empty() && !client::IsServerName(note.job.home)))
     return std::nullopt;
@@ -205,6 +211,35 @@ std::optional<std::string> RecordedName(const std::string& directory, const Allo
 
 std::string UserNumber() { return std::to_string(geteuid()); }
 
+std::optional<AllocationNote> NextOf(const std::string& directory, const AllocationNote& note) {
+  if (note.follow_on.empty()) return std::nullopt;
+  AllocationNote next = note;
+  next.earlier.push_back(note.job.id);
+  next.job.id = note.follow_on.front();
+  next.follow_on.erase(next.follow_on.begin());
+  Site site;
+  site.scheduler = note.scheduler;
+  next.output_file = OutputFile(site, directory, next.job.id);
+  return next;
+}
+
+AllocationNote AtJob(const std::string& directory, AllocationNote note, const std::string& job) {
+  if (std::find(note.follow_on.begin(), note.follow_on.end(), job) == note.follow_on.end()) return note;
+  while (note.job.id != job) note = *NextOf(directory, note);
+  return note;
+}
+
+absl::Status CancelFollowOn(const std::string& directory, Scheduler& scheduler, AllocationNote& note) {
+  while (!note.follow_on.empty()) {
+    SchedulerJob job = note.job;
+    job.id = note.follow_on.back();
+    if (absl::Status status = scheduler.Cancel(job); !status.ok()) return status;
+    note.follow_on.pop_back();
+    if (absl::Status status = WriteNote(directory, note); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
 AllocationNote WithEnd(AllocationNote note, const JobStatus& status) {
   note.end_state = status.state.empty() ? "UNKNOWN" : status.state;
   note.end_reason = status.reason;
@@ -219,7 +254,7 @@ void NoteTheEnd(const std::string& directory, const AllocationNote& note, const 
     if (const auto record = RecordOf(settings, note.name); !record || record->slurm_job_id() == note.job.id)
       unlink((directory + "/current").c_str());
   // Only a convenience: where it cannot be written, the scheduler is asked again.
-  WriteNote(directory, WithEnd(note, status)).IgnoreError();
+  WriteNote(directory, NextOf(directory, note).value_or(WithEnd(note, status))).IgnoreError();
 }
 
 std::unique_ptr<Scheduler> SchedulerFor(SchedulerKind kind, const std::string& cluster, const Environment& environment,

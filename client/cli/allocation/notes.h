@@ -26,6 +26,8 @@ struct AllocationNote {
   std::vector<std::string> request = {};  // the words of `up` that ask for the same again
   int gpus = 0;                           // as requested
   EpochSeconds submit_time = 0;
+  // The jobs of `up --follow-on` that go on under this name when `job` has ended, and those that came before it.
+  std::vector<std::string> follow_on = {}, earlier = {};
   bool attached = false;   // the job is the user's own: never cancelled from here
   bool was_ready = false;  // attached only: its daemon has been there
   // Set once the job is known to be over.
@@ -59,9 +61,17 @@ std::optional<std::string> RecordedName(const std::string& directory, const Allo
 // This user, in the form in which Slurm's commands print one.
 std::string UserNumber();
 
+// The note of the job that follows on the note's; nothing without one.
+std::optional<AllocationNote> NextOf(const std::string& directory, const AllocationNote& note);
+// The note when its daemon runs in this job, which may be one that follows on; unchanged if it is none of them.
+AllocationNote AtJob(const std::string& directory, AllocationNote note, const std::string& job);
+
+// Cancels the jobs that follow on, the last one first, and notes that there are none.
+absl::Status CancelFollowOn(const std::string& directory, Scheduler& scheduler, AllocationNote& note);
+
 // The note with how its job ended.
 AllocationNote WithEnd(AllocationNote note, const JobStatus& status);
-// Writes that down, for later. Where its daemon is the current one, none is.
+// Writes that down, for later, or that the next job follows on. Where its daemon is the current one, none is.
 void NoteTheEnd(const std::string& directory, const AllocationNote& note, const JobStatus& status);
 
 // The scheduler's commands as found in PATH. `stop` ends a question to it, never a submission or a cancellation.

@@ -85,7 +85,8 @@ JsonObject AllocationJson(const AllocationNote& note, const std::string& state) 
       .Text("cluster", note.job.cluster.empty() ? note.job.home : note.job.cluster)
       .Text("site", note.site)
       .Text("state", state)
-      .Text("output", note.output_file);
+      .Text("output", note.output_file)
+      .Raw("followOn", JsonTexts(note.follow_on));
   return json;
 }
 
@@ -149,6 +150,7 @@ absl::Status UpWait::Ready(const v1::GetServerInfoResponse& info) {
         if (info.allocation().has_end_time()) text += "   " + EndsText(info);
         if (info.has_idle_timeout() && info.idle_timeout().seconds() > 0)
           text += "   idle release after " + DurationText(std::chrono::seconds(info.idle_timeout().seconds()));
+        if (!note.follow_on.empty()) text += "\n  then:       job " + Join(note.follow_on, ", ") + " under this name";
         return text + FromHere();
       },
       [&] {
@@ -175,6 +177,8 @@ absl::Status UpWait::Over(const JobStatus& status) {
     what = "the daemon in job " + note.job.id + " ended before it was ready";
     RemoveNote(call.settings.directory, note.name);
   } else {
+    // What follows on would fare no better.
+    CancelFollowOn(call.settings.directory, scheduler, note).IgnoreError();
     NoteTheEnd(call.settings.directory, note, status);
     what = StateText(note.job, status) + ": it ended before its daemon was ready";
     if (status.phase == JobStatus::Phase::kEnded && status.nodes.empty() && !status.reason.empty())
@@ -208,7 +212,9 @@ absl::Status UpWait::BrokenOff() {
     return Interrupted("the start of the daemon in job " + note.job.id + " is undone; the job stays");
   }
   if (note.attached) return Interrupted("job " + note.job.id + " was not submitted by hotplate, so it is kept");
-  if (const absl::Status status = scheduler.Cancel(note.job); !status.ok()) return status;
+  absl::Status status = CancelFollowOn(call.settings.directory, scheduler, note);
+  if (status.ok()) status = scheduler.Cancel(note.job);
+  if (!status.ok()) return status;
   NoteTheEnd(call.settings.directory, note, {.state = "CANCELLED", .end = static_cast<EpochSeconds>(Now().seconds())});
   return Interrupted(job + " is cancelled");
 }

@@ -112,9 +112,11 @@ absl::Status Release(const Invocation& call, const AllocationNote& note) {
 
 // A job of our own without a daemon that answers.
 absl::Status CancelJob(const Invocation& call, const FoundAllocation& found, const std::string& when) {
-  const AllocationNote& note = found.note;
+  AllocationNote note = found.note;
   const auto scheduler = SchedulerFor(note.scheduler, note.job.cluster, call.environment);
-  if (const absl::Status status = scheduler->Cancel(note.job); !status.ok()) return status;
+  absl::Status status = CancelFollowOn(call.settings.directory, *scheduler, note);
+  if (status.ok()) status = scheduler->Cancel(note.job);
+  if (!status.ok()) return status;
   NoteTheEnd(call.settings.directory, note,
              {.state = "CANCELLED", .reason = kEndedByDown, .end = static_cast<EpochSeconds>(Now().seconds())});
   call.output.Answer(
@@ -225,9 +227,10 @@ void Tell(const Invocation& call, const Ended& ended) {
 
 std::optional<AllocationNote> NoteOfJob(const Invocation& call, const v1::Allocation& allocation) {
   for (const AllocationNote& note : ReadNotes(call.settings.directory))
-    if (note.job.id == allocation.job_id() &&
+    if (const AllocationNote now = AtJob(call.settings.directory, note, allocation.job_id());
+        now.job.id == allocation.job_id() &&
         (note.job.home.empty() || allocation.cluster().empty() || note.job.home == allocation.cluster()))
-      return note;
+      return now;
   return std::nullopt;
 }
 
@@ -255,6 +258,13 @@ absl::Status DownOne(const Invocation& call) {
   const auto info = client->Info();
   if (!info.ok()) return info.status();
   if (const absl::Status status = AskFirst(call, *info); !status.ok()) return status;
+  // First, or the next one would start when this one has ended.
+  auto note = NoteOfJob(call, info->allocation());
+  if (note && !note->attached) {
+    const auto scheduler = SchedulerFor(note->scheduler, note->job.cluster, call.environment);
+    const absl::Status status = CancelFollowOn(call.settings.directory, *scheduler, *note);
+    if (!status.ok()) return status;
+  }
   const Steady::time_point start = Steady::now();
   const absl::Status asked = client->Shutdown(*timeout);
   // One that drains already goes on by its own timeout.
@@ -265,7 +275,7 @@ absl::Status DownOne(const Invocation& call) {
   Ended ended{*info, std::nullopt, false, Steady::now() - start, {}};
   if (const auto life = LifeOf(call.settings.directory, info->generation())) ended.life = *life;
   // Only the job that this very daemon ran in, and only one that `up` submitted.
-  if (const auto note = NoteOfJob(call, info->allocation())) {
+  if (note) {
     if (note->attached) {
       RemoveNote(call.settings.directory, note->name);
       ended.attached = true;
@@ -311,7 +321,7 @@ Command DownCommand() {
           "Running jobs may finish until the drain timeout; then they are cancelled. Ctrl-C stops waiting, but the\n"
           "daemon still ends. down touches only the job that hotplate up submitted for this daemon, waiting or\n"
           "running. If the daemon does not answer, down asks before it cancels the job; --cancel skips the question.\n"
-          "A job that up attached to is kept.\n"
+          "A job that up attached to is kept. Jobs of up --follow-on are cancelled first.\n"
           "On a terminal, down asks first if jobs run or wait, if nobody has fetched a result, or if an array will\n"
           "not be saved. Afterwards it lists what was saved, where, and what was lost. It removes the record of a\n"
           "daemon that died.",

@@ -6,7 +6,7 @@
 #include <functional>
 #include <utility>
 
-#include "client/cli/allocation/absence.h"
+#include "client/cli/allocation/regain.h"
 #include "client/cli/allocation/text.h"
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
@@ -129,46 +129,6 @@ std::string Json(const Picture& picture) {
   for (const v1::Job& job : picture.jobs) *jobs.add_jobs() = job;
   const std::string sample = picture.telemetry.samples().empty() ? "{}" : ToJson(*picture.telemetry.samples().rbegin());
   return JsonObject().Raw("info", ToJson(picture.info)).Raw("sample", sample).Raw("jobs", ToJson(jobs)).Json();
-}
-
-// Whether a daemon that comes back, or another start of it, would answer.
-bool MayAnswerLater(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) || absl::IsCancelled(status) ||
-         absl::IsUnauthenticated(status);  // somebody else has its port by now
-}
-
-// Waits for a lost daemon: one of the same name, whose record is read anew each time, since it may start elsewhere. If
-// its job waits to start again, waits for that first. CANCELLED: interrupted.
-absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string& name, absl::Status lost,
-                                      const std::function<bool(std::chrono::milliseconds)>& interrupted) {
-  constexpr std::chrono::milliseconds kPause(500);
-  // A daemon that ends cancels its calls. Nobody did so here.
-  if (absl::IsCancelled(lost)) lost = absl::UnavailableError("daemon \"" + name + "\" has ended");
-  Settings settings = call.settings;
-  if (settings.server.empty() && settings.endpoint.empty()) settings.server = name;
-  const Invocation there = call.With(settings);
-  TellConnection(call.console, lost);
-  auto until = std::chrono::steady_clock::now() + client::kReconnectBound;
-  NextStart next;
-  bool told = false;
-  while (!interrupted(kPause)) {
-    auto client = there.TryConnect(/*retries=*/0);
-    if (client.ok()) {
-      TellConnection(call.console, absl::OkStatus());
-      return client;
-    }
-    if (std::chrono::steady_clock::now() < until) continue;
-    auto found = LookForLost(call);  // a daemon that ends in order takes its record away
-    if (!found) found = LookForAllocation(there);
-    if (!next.Expected(found)) return lost;
-    const bool waits = found->status.ok() && found->status->phase == JobStatus::Phase::kPending;
-    if (waits && !std::exchange(told, true)) {
-      Remark(call.console, name + " is not back: waiting, without a limit, for its job to start again: " +
-                               StateText(found->note.job, *found->status));
-    }
-    until = std::chrono::steady_clock::now() + client::kReconnectBound;
-  }
-  return absl::CancelledError("interrupted");
 }
 
 // A pipe by which Ctrl-C ends a wait.

@@ -12,7 +12,8 @@ absl::Status CheckWay(const Arguments& arguments) {
   if (local && attach) return UsageError("--local and --attach: give one or the other");
   if (!local && !attach) return absl::OkStatus();
   const std::string way = local ? "--local" : "--attach";
-  for (const char* option : {"account", "gpus", "gpu-type", "time", "partition", "cpus", "memory", "directive"})
+  for (const char* option :
+       {"account", "gpus", "gpu-type", "time", "partition", "cpus", "memory", "directive", "follow-on"})
     if (!arguments.All(option).empty())
       return UsageError("--" + std::string(option) + " is for a new allocation; " + way + " does not request one");
   for (const char* flag : {"again", "detach", "exclusive"})
@@ -49,6 +50,10 @@ Command UpCommand() {
           "A running daemon or a waiting job is left as it is. up then names the options that it did not use.\n"
           "A daemon in an attached allocation ends with the allocation, and at logout where the login node ends its\n"
           "users' processes (KillUserProcesses = yes).\n"
+          "With --follow-on N the scheduler gets N more jobs, each of which starts when the one before it has ended.\n"
+          "Each goes on under the same name, with the jobs that waited or ran, results and named arrays (--journal\n"
+          "on). wait and watch go on over the change. down, and a daemon that ends for want of use, cancel those that\n"
+          "have not started.\n"
           "Ctrl-C while waiting asks whether to keep or cancel the job. Without a terminal the job is kept.\n"
           "Exit code 9: the scheduler refused the job, or ended it before it ran. 3: the daemon did not become ready,\n"
           "or this machine cannot reach it; up then says how to forward its port (hotplate status --forward).\n"
@@ -87,6 +92,9 @@ Command UpCommand() {
                   {.names = "--idle-timeout",
                    .value = "TIME",
                    .help = "end the daemon after this long without use (default 15m; 0: never)"},
+                  {.names = "--follow-on",
+                   .value = "N",
+                   .help = "N more jobs that go on under the same name, one after the other"},
                   {.names = "--detach", .value = "", .help = "submit the job, print its id, do not wait"},
                   {.names = "--attach", .value = "JOBID", .help = "start it in this running job of yours"},
                   {.names = "--again", .value = "", .help = "repeat the last request; options here override it"},

@@ -1,4 +1,5 @@
 // hotplate wait: until jobs have ended.
+#include "client/cli/allocation/regain.h"
 #include "client/cli/commands.h"
 #include "client/cli/jobs/job_selection.h"
 #include "client/cli/jobs/job_text.h"
@@ -16,7 +17,7 @@ absl::Status Wait(const Invocation& call) {
   if (!ids.ok()) return ids.status();
   if (ids->empty()) call.output.Answer([] { return "no job waits or runs"; }, [] { return ""; }, "");
   for (const std::string& id : *ids) {
-    const auto end = client->Watch(id, [](const v1::JobUpdate&) {});
+    const auto end = WatchOn(call, *client, id, [](const v1::JobUpdate&) {});
     if (!end.ok()) return end.status();
     call.output.Answer([&] { return "job " + id + "  " + StateName(end->state()); }, [&] { return EndJson(id, *end); },
                        "");

@@ -1,4 +1,5 @@
 // hotplate watch: follow a job to its end.
+#include "client/cli/allocation/regain.h"
 #include "client/cli/commands.h"
 #include "client/cli/jobs/job_selection.h"
 #include "client/cli/jobs/job_text.h"
@@ -41,7 +42,7 @@ absl::Status Watch(const Invocation& call) {
   const std::string& id = *selected;
   Progress progress(call.console, call.output.talkative());
   int last_state = v1::JOB_STATE_UNSPECIFIED;
-  const auto end = client->Watch(id, [&](const v1::JobUpdate& update) {
+  const auto end = WatchOn(call, *client, id, [&](const v1::JobUpdate& update) {
     // The change into the last state and the end say the same to a reader.
     const int state = update.has_end()            ? update.end().state()
                       : update.has_state_change() ? update.state_change().state()

@@ -167,7 +167,7 @@ class Allocation:
 def up(site: str | None = None, *, gpus: int | None = None, time: str | datetime.timedelta | None = None, account: str | None = None,
        gpu_type: str | None = None, partition: str | None = None, cpus: int | None = None, memory: str | None = None,
        exclusive: bool = False, directives: Sequence[str] = (), attach: str | int | None = None, local: bool = False,
-       name: str | None = None, idle_timeout: Duration | None = None, timeout: Duration | None = None,
+       name: str | None = None, idle_timeout: Duration | None = None, timeout: Duration | None = None, follow_on: int | None = None,
        daemon_options: Sequence[str] = (), directory: str | os.PathLike[str] | None = None, progress: Progress = True,
        **connect_options: Any) -> Allocation:
     """Starts a daemon in a batch job, waits until it is ready, and connects to it.
@@ -192,6 +192,8 @@ def up(site: str | None = None, *, gpus: int | None = None, time: str | datetime
             its job stays for another try. Without a name, everything belongs to this call and is undone if it fails.
         idle_timeout: end the daemon after this long without use: seconds, "15m" or a timedelta; 0: never.
         timeout: how long to wait for the daemon, as `idle_timeout`. Default: 30 s with `local`, else no limit.
+        follow_on: so many more jobs that go on under the same name, each when the one before it has ended, with jobs, results and
+            named arrays. This client ends with its own daemon: connect again by the name.
         daemon_options: options for hotplated, such as ["--device", "cpu"].
         directory: the folder of records. Default: HOTPLATE_DIR, else ~/.hotplate.
         progress: True: print messages to sys.stderr; False: print nothing; a callable: call it with each line.
@@ -231,7 +233,8 @@ def up(site: str | None = None, *, gpus: int | None = None, time: str | datetime
     if exclusive:
         words.append("--exclusive")
     for option, value in (("site", site), ("gpus", gpus), ("account", account), ("gpu-type", gpu_type),
-                          ("partition", partition), ("cpus", cpus), ("memory", memory), ("attach", attach)):
+                          ("partition", partition), ("cpus", cpus), ("memory", memory), ("attach", attach),
+                          ("follow-on", follow_on)):
         if value is not None:
             words.append(f"--{option}={value}")
     for option, duration in (("time", time), ("idle_timeout", idle_timeout), ("timeout", timeout)):
