@@ -18,6 +18,8 @@
 #include "server/net/addresses.h"
 #include "server/net/tls.h"
 #include "server/service/programs.h"
+#include "server/slurm/own_cluster.h"
+#include "server/slurm/successors.h"
 #include "server/spare_memory.h"
 #include "server/version.h"
 #include "server/wire/values.h"
@@ -116,6 +118,8 @@ void Assembly::OpenJournal() {
   durable_ = DurableJobs::Open(std::move(options));
 }
 
+DurableArrays* Assembly::DurableArraysOrNull() const { return durable_ != nullptr ? durable_->arrays() : nullptr; }
+
 void Assembly::RestoreJobs() {
   if (durable_ == nullptr) return;
   durable_->Restore(*engine_, context_->facts(), [this](const core::Principal& who, const v1::JobSpec& spec) {
@@ -178,7 +182,11 @@ absl::Status Assembly::OpenDevices() {
   engine_ = std::make_unique<core::Engine>(std::move(options), BuiltinCatalog(), *std::move(devices), *arrays_, clock_);
   telemetry_ = std::make_unique<core::TelemetrySampler>(*engine_, clock_);
   ArraySaver::Options saving{SavedArraysFolder(config_), generation_, {config_.saved_age, config_.saved_bytes}};
-  saving.log = [log = log_](const SavedArrays::One& one) {
+  saving.file_of = [this](const core::ArrayId& id) {
+    return DurableArraysOrNull() != nullptr ? DurableArraysOrNull()->FileOf(id) : "";
+  };
+  saving.log = [this, log = log_](const SavedArrays::One& one) {
+    if (DurableArraysOrNull() != nullptr && !one.file.empty()) DurableArraysOrNull()->NoteSaved(one.id, one.file);
     if (one.file.empty()) {
       log->warn("array {} ({}) is not saved: {}", one.name, one.id.value(), one.why_not);
     } else {
@@ -227,6 +235,15 @@ ServiceContext::Parts Assembly::Parts() const {
                     .memory_bytes = program_bytes_};
   parts.durable = durable_.get();
   parts.caches = {.expressions = CubinFolder(config_), .packages = parts.programs.jit_caches.folder()};
+  if (durable_ != nullptr) {
+    parts.save_array = [this](const core::ArraySnapshot& array) -> absl::StatusOr<std::string> {
+      if (absl::Status status = durable_->Accepting(); !status.ok()) return status;
+      absl::StatusOr<std::string> file = saver_->SaveNow(array);
+      const absl::Status written = file.ok() ? durable_->arrays()->WriteSaved(array, *file) : file.status();
+      if (!written.ok()) return written;
+      return file;
+    };
+  }
   parts.room_to_save = [this] { return saver_->room(); };
   parts.whose_job = [this](const std::string& id) { return job_ids_->WhoseJob(id); };
   return parts;
@@ -338,6 +355,19 @@ absl::Status Assembly::Publish(const std::string& listen, std::uint16_t port) {
              port != 0 ? fmt::format(":{}", port) : std::string(), kVersion, getpid(),
              config_.insecure ? ", without TLS" : "", slot_->record_path());
   return absl::OkStatus();
+}
+
+void Assembly::CancelSuccessors() {
+  if (allocation_.system != BatchSystem::kSlurm) return;
+  const absl::StatusOr<std::vector<std::string>> jobs =
+      server::CancelSuccessors(OwnCluster({}), config_.name, allocation_.job_id);
+  if (!jobs.ok()) {
+    log_->warn("jobs that follow on this one, if there are any, stay in the queue: {}",
+               std::string(jobs.status().message()));
+  }
+  for (const std::string& job : jobs.value_or(std::vector<std::string>())) {
+    log_->info("job {}, which was to follow on this one, is cancelled", job);
+  }
 }
 
 void Assembly::FollowAllocation() {

@@ -57,6 +57,8 @@ class Assembly {
   ArraySaver& saver() { return *saver_; }
   AllocationEnd& allocation_end() const { return *end_; }
   // From a signal of the batch system's to its KILL.
+  // Nobody uses the daemon: those that were to go on after it are not needed. Waits for Slurm.
+  void CancelSuccessors();
   core::nanoseconds kill_wait() const { return kill_wait_.load(); }
   // Nobody finds the daemon any more.
   void Withdraw() {
@@ -68,6 +70,7 @@ class Assembly {
   absl::Status OpenJobIds();
   void OpenJournal();
   void RestoreJobs();
+  DurableArrays* DurableArraysOrNull() const;
   absl::Status OpenDevices();
   absl::Status OpenEnvironments();
   void OpenPythons();

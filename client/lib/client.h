@@ -298,6 +298,9 @@ class Client {
   absl::Status Free(const std::string& id_or_name, const Cancellation* cancellation = nullptr);
   absl::StatusOr<v1::Array> Renew(const std::string& id_or_name, nanoseconds lease,
                                   const Cancellation* cancellation = nullptr);
+  // Has the daemon write a named array with a lease to a file, from which the next daemon of its name has it. Returns
+  // the file, a path on the daemon's node, when it is on the disk.
+  absl::StatusOr<std::string> SaveArray(const std::string& id_or_name, const Cancellation* cancellation = nullptr);
 
   // Jobs. Large inputs travel as arrays, and are checked (Check) before they are uploaded.
   absl::StatusOr<v1::CheckJobResponse> Check(const std::string& kernel, const std::map<std::string, Input>& inputs,

@@ -179,4 +179,16 @@ absl::StatusOr<v1::Array> Client::Renew(const std::string& id_or_name, nanosecon
   return std::move(*response.mutable_array());
 }
 
+absl::StatusOr<std::string> Client::SaveArray(const std::string& id_or_name, const Cancellation* cancellation) {
+  if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
+  const Connection& c = *impl_->connection;
+  v1::SaveArrayRequest request;
+  request.set_array_id(id_or_name);
+  v1::SaveArrayResponse response;
+  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::PrepareAsyncSave, request, response,
+                                     {.no_deadline = true, .stop = Impl::TokenOf(cancellation)});
+  if (!status.ok()) return status;
+  return std::move(*response.mutable_file());
+}
+
 }  // namespace hotplate::client

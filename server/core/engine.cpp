@@ -46,8 +46,8 @@ Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, 
       activities_(clock, clock.Now() - kLinger),
       scheduler_({options_.queued_jobs, options_.lane_spin, options_.threads_in_submit}, clock,
                  devices_.ForScheduler()),
-      drain_({jobs_, activities_, arrays, clock, [this](Job& job, const std::string& why) { CancelJob(job, why); },
-              [this](Job& job) { SuspendJob(job); }, log_}) {
+      drain_(
+          {jobs_, activities_, arrays, clock, [this](Job& job, const std::string& why) { CutOff(job, why); }, log_}) {
   arrays_.SetReclaim([this](std::uint64_t bytes) { return sessions_.Reclaim(bytes); });
   lanes_ = std::make_unique<Lanes>(Lanes::Parts{devices_, scheduler_, jobs_, sessions_, arrays_, clock_, log_},
                                    options_.inline_bytes, options_.reopen);
@@ -58,13 +58,7 @@ Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, 
 
 Engine::~Engine() {
   if (!jobs_.draining()) Drain(nanoseconds::zero(), "the daemon stops");
-  for (const std::shared_ptr<Job>& job : jobs_.Active()) {
-    if (job->durable) {
-      SuspendJob(*job);
-    } else {
-      CancelJob(*job, "the daemon stops");
-    }
-  }
+  for (const std::shared_ptr<Job>& job : jobs_.Active()) CutOff(*job, "was cancelled: the daemon stops");
   ticker_.reset();
   lanes_.reset();
   if (options_.job_log != nullptr) options_.job_log->Stop();
@@ -211,8 +205,9 @@ absl::Status Engine::Restore(RestoredJob restored) {
   }
   const std::shared_ptr<Job> job = MakeRestored(restored, std::move(bound), options_.inline_bytes);
   if (restored.end == nullptr && refusal.ok()) refusal = Place(*job, Scheduler::Limit::kPassed);
-  const bool may_pass =
-      absl::IsResourceExhausted(refusal) || absl::IsUnavailable(refusal) || absl::IsFailedPrecondition(refusal);
+  // What another daemon has room for, or was set up for.
+  const bool may_pass = absl::IsResourceExhausted(refusal) || absl::IsUnavailable(refusal) ||
+                        absl::IsFailedPrecondition(refusal) || absl::IsPermissionDenied(refusal);
   if (restored.end == nullptr && may_pass) return refusal;
   jobs_.Restore(job, restored.number, EventsOf(restored, clock_));
   if (restored.end != nullptr) return absl::OkStatus();
@@ -220,16 +215,20 @@ absl::Status Engine::Restore(RestoredJob restored) {
     scheduler_.Push(*job, /*may_run_here=*/false);
     return absl::OkStatus();
   }
-  jobs_.End(*job, {.state = JobState::kFailed,
-                   .error = absl::Status(refusal.code(),
-                                         absl::StrCat("a daemon before this one accepted job ", job->id.value(),
-                                                      ", which cannot run here: ", refusal.message())),
+  const bool cancelled = absl::IsCancelled(refusal);
+  if (!cancelled) {
+    refusal = absl::Status(refusal.code(), absl::StrCat("a daemon before this one accepted job ", job->id.value(),
+                                                        ", which cannot run here: ", refusal.message()));
+  }
+  jobs_.End(*job, {.state = cancelled ? JobState::kCancelled : JobState::kFailed,
+                   .error = std::move(refusal),
                    .outputs = {},
                    .receipt = std::nullopt});
   return absl::OkStatus();
 }
 
-void Engine::SuspendJob(Job& job) {
+void Engine::CutOff(Job& job, const std::string& reason) {
+  if (!job.durable) return CancelJob(job, reason);
   options_.job_log->Suspend();
   if (scheduler_.Remove(job)) {
     job.suspended.store(true);

@@ -2,8 +2,7 @@
 //   jobs/      what jobs there are and what became of them. Every change is an event (jobs/job_event.h), applied by one
 //              pure function, written to the log, then told to observers.
 //   schedule/  what waits, for whom and for how much memory: the queue with its fair share, the room of each device,
-//   the
-//              sessions, and use that is no job.
+//              the sessions, and use that is no job.
 //   run/       what runs: devices, lanes and their threads, receipts, what happens by time, the drain.
 //   arrays/    the arrays that the daemon holds, and their copies on devices.
 // No part calls another one under its lock, but sessions the arrays. A job is therefore owned by one of them at a time:
@@ -87,9 +86,10 @@ class Engine {
   void Withdraw(Job& job);
 
   // The job is in the table as it was, and queued, whatever the limit, if it has not ended. If it can never run, it
-  // fails, with the reason. An error: it cannot run now, on this daemon, and is not there.
+  // fails, with the reason, or is cancelled, if that is its refusal. An error: it cannot run now, on this daemon, and
+  // is not there.
   absl::Status Restore(RestoredJob restored);
-  // The outputs of a restored job that has ended, which came from where they were written down.
+  // Adds the outputs of a restored job, which were read from files. False if the job has left the table.
   bool Load(Job& job, std::shared_ptr<const JobEnd> end, std::vector<ArrayId> owned_arrays) {
     return jobs_.Load(job, std::move(end), std::move(owned_arrays));
   }
@@ -167,8 +167,9 @@ class Engine {
                                 std::uint64_t tag);
   // Its place in the queue and in its session.
   absl::Status Place(Job& job, Scheduler::Limit limit);
-  void SuspendJob(Job& job);
   void CancelJob(Job& job, const std::string& reason);
+  // The daemon ends: cancels the job, or leaves a durable one to the next daemon.
+  void CutOff(Job& job, const std::string& reason);
   nanoseconds Idle() const;
 
   const EngineOptions options_;

@@ -70,6 +70,11 @@ struct Principal {
   SessionId session;
   Scope scope = Scope::kObserve;
 };
+// The daemon itself, which sees what all tokens have.
+inline const Principal& Everybody() {
+  static const Principal everybody{"", SessionId(), Scope::kAdmin};
+  return everybody;
+}
 
 enum class JobState { kPending = 1, kRunning, kCompleted, kFailed, kCancelled, kTimeout };
 inline bool IsEnd(JobState state) { return state >= JobState::kCompleted; }

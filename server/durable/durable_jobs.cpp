@@ -1,12 +1,14 @@
 #include "server/durable/durable_jobs.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <limits>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/array/npy.h"
+#include "kernels/base/stoppable_sleep.h"
 #include "server/durable/job_messages.h"
 #include "server/journal/places.h"
 #include "server/wire/job.h"
@@ -19,15 +21,6 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::minutes kPruneInterval(1);
 constexpr std::chrono::seconds kHealthInterval(1);
-// Files of results are written side by side: each waits for the disk.
-constexpr std::size_t kWriters = 4;
-// Of a job whose daemon ends each time: a kernel that takes its daemon along is not to do so for ever.
-constexpr std::ptrdiff_t kMostRuns = 5;
-
-const core::Principal& Everybody() {
-  static const core::Principal everybody{"", core::SessionId(), core::Scope::kAdmin};
-  return everybody;
-}
 
 std::set<std::string> ArrayInputs(const v1::JobSpec& spec) {
   std::set<std::string> names;
@@ -35,10 +28,6 @@ std::set<std::string> ArrayInputs(const v1::JobSpec& spec) {
     if (input.source_case() == v1::JobInput::kArrayId) names.insert(input.name());
   }
   return names;
-}
-
-absl::Status About(const journal::SpooledFile& file, const NpyError& error) {
-  return absl::DataLossError(absl::StrCat(file.file, ": ", error.message));
 }
 
 }  // namespace
@@ -57,21 +46,35 @@ std::shared_ptr<DurableJobs> DurableJobs::Open(Options options) {
 
 DurableJobs::~DurableJobs() { Stop(); }
 
+absl::Status DurableJobs::OpenSpool() {
+  const absl::StatusOr<std::uint64_t> used = journal::SpooledBytes(*journal_);
+  if (!used.ok()) return used.status();
+  // What there is stays where it is, wherever new files would go.
+  const std::string before = journal::NotedSpool(journal::Disk::Real(), options_.journal.folder);
+  const bool stays = *used > 0 && !before.empty() && access(before.c_str(), F_OK) == 0;
+  const std::string root = stays ? before : options_.spool;
+  if (root != options_.spool) {
+    Say(LogLevel::kInfo,
+        absl::StrCat("inputs and results of jobs are in ", root, ", as they were before, and not in ", options_.spool));
+  }
+  const auto open = [&](const std::string& folder) -> absl::Status {
+    absl::StatusOr<std::unique_ptr<journal::Spool>> spool =
+        journal::Spool::Open({folder, journal_->id(), *used, options_.limits});
+    if (!spool.ok()) return spool.status();
+    spool_ = *std::move(spool);
+    return spool_->Claim(options_.journal.folder, /*replace=*/true);
+  };
+  absl::Status opened = open(root);
+  // Another HOTPLATE_DIR has a daemon of this name on the same scratch.
+  if (absl::IsFailedPrecondition(opened)) opened = open(absl::StrCat(options_.spool, "-", journal_->id()));
+  return opened;
+}
+
 absl::Status DurableJobs::OpenJournal() {
   absl::StatusOr<std::unique_ptr<journal::Journal>> opened = journal::Journal::Open(options_.journal);
   if (!opened.ok()) return opened.status();
   journal_ = *std::move(opened);
-  const absl::StatusOr<std::uint64_t> used = journal::SpooledBytes(*journal_);
-  if (!used.ok()) return used.status();
-  absl::StatusOr<std::unique_ptr<journal::Spool>> spool =
-      journal::Spool::Open({options_.spool, journal_->id(), *used, options_.limits});
-  if (absl::IsFailedPrecondition(spool.status())) {
-    // Another HOTPLATE_DIR has a daemon of this name on the same scratch.
-    spool = journal::Spool::Open(
-        {absl::StrCat(options_.spool, "-", journal_->id()), journal_->id(), *used, options_.limits});
-  }
-  if (!spool.ok()) return spool.status();
-  spool_ = *std::move(spool);
+  if (absl::Status spool = OpenSpool(); !spool.ok()) return spool;
   const absl::Status noted = journal::NotePlace(
       journal::Disk::Real(), options_.directory,
       {.name = options_.journal.life.name, .folder = options_.journal.folder, .spool = spool_->root()});
@@ -79,7 +82,7 @@ absl::Status DurableJobs::OpenJournal() {
     Say(LogLevel::kWarning, absl::StrCat("hotplate history may not find this journal: ", noted.message()));
   }
   if (const absl::Status swept = journal::SweepSpool(*journal_, *spool_).status(); !swept.ok()) {
-    Say(LogLevel::kWarning, absl::StrCat("what killed daemons left in ", options_.spool, " stays: ", swept.message()));
+    Say(LogLevel::kWarning, absl::StrCat("what killed daemons left in ", spool_->root(), " stays: ", swept.message()));
   }
   absl::StatusOr<journal::Recovered> recovered =
       journal_->Recover({.ended_since = journal::WallTime::clock::now() -
@@ -103,97 +106,6 @@ absl::Status DurableJobs::Accepting() const {
   return status.ok() ? status : NotTaken(status);
 }
 
-void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts, const Parse& parse) {
-  engine_ = &engine;
-  facts_ = facts;
-  ends_ = std::make_unique<FileThread>(kWriters);
-  if (journal_ == nullptr) return;
-  const journal::Recovered recovered = std::exchange(recovered_, {});
-  // The newest ends, as far as there is room for what was inline.
-  std::uint64_t bytes_left = options_.retained_bytes;
-  for (auto kept = recovered.ended.rbegin(); kept != recovered.ended.rend(); ++kept) RestoreEnded(*kept, bytes_left);
-  for (const journal::KeptJob& kept : recovered.unfinished) RestoreUnfinished(kept, parse);
-  if (!recovered.ended.empty() || !recovered.unfinished.empty()) {
-    Say(LogLevel::kInfo, absl::StrCat("from the journal: ", recovered.unfinished.size(),
-                                      " jobs that go on, and the ends of ", recovered.ended.size()));
-  }
-  pruning_ = std::jthread([this](const std::stop_token& stop) { PruneNowAndThen(stop); });
-}
-
-void DurableJobs::RestoreEnded(const journal::KeptJob& kept, std::uint64_t& bytes_left) {
-  core::RestoredJob job = RestoredFrom(kept);
-  // A request id is known for the retention time, and an old one means a new job.
-  if (*kept.end_time <
-      journal::WallTime::clock::now() - std::chrono::duration_cast<journal::WallTime::duration>(options_.retention)) {
-    job.request_key.clear();
-  }
-  const bool has_room = kept.outputs.size() <= bytes_left;
-  if (has_room) bytes_left -= kept.outputs.size();
-  absl::StatusOr<core::JobEnd> end = EndFrom(kept, has_room ? &engine_->arrays() : nullptr);
-  if (!end.ok()) return Say(LogLevel::kError, std::string(end.status().message()));
-  const bool stored =
-      std::any_of(end->outputs.begin(), end->outputs.end(), [](const auto& output) { return output.stored; });
-  if (stored) {
-    MutexLock lock(mutex_);
-    stored_[job.number] = kept.results;
-  }
-  job.end = std::make_shared<const core::JobEnd>(*std::move(end));
-  engine_->Restore(std::move(job)).IgnoreError();  // it has ended
-}
-
-void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& parse) {
-  core::RestoredJob job = RestoredFrom(kept);
-  const bool ran = job.changes.back().state == core::JobState::kRunning;
-  const auto runs = std::count_if(job.changes.begin(), job.changes.end(),
-                                  [](const auto& change) { return change.state == core::JobState::kRunning; });
-  if (ran && !kept.accepted.may_rerun) {
-    job.refusal = absl::AbortedError("it ran when its daemon ended, and is not to run again (--no-rerun)");
-  } else if (runs >= kMostRuns) {
-    job.refusal = absl::AbortedError(absl::StrCat(
-        "it has run ", runs, " times, and its daemon ended each time before it did: it may be what ended them"));
-  } else {
-    if (ran) {
-      journal::JobRequeued again{.number = job.number,
-                                 .sequence = job.changes.size() + 1,
-                                 .time = journal::WallTime::clock::now(),
-                                 .reason = "its daemon ended"};
-      job.changes.push_back({again.sequence, core::JobState::kPending, again.time, ""});
-      journal_->Append(std::move(again), journal::Durability::kBehind);
-    }
-    absl::StatusOr<core::JobRequest> request = RequestOf(kept, job, ran, parse);
-    if (request.ok()) {
-      request->payload_hash = job.request.payload_hash;
-      job.request = *std::move(request);
-    }
-    job.refusal = request.status();
-  }
-  if (absl::Status later = engine_->Restore(std::move(job)); !later.ok()) {
-    Say(LogLevel::kWarning,
-        absl::StrCat("job ", kept.accepted.number, " stays in the journal for the next daemon: ", later.message()));
-  }
-}
-
-absl::StatusOr<core::JobRequest> DurableJobs::RequestOf(const journal::KeptJob& kept, const core::RestoredJob& job,
-                                                        bool ran, const Parse& parse) const {
-  v1::JobSpec spec;
-  if (!spec.ParseFromString(kept.accepted.request)) return absl::DataLossError("its request is no message of one");
-  if (ran) {
-    // What it wrote before its daemon died is its own.
-    for (v1::JobOutput& output : *spec.mutable_outputs()) output.set_replace(!output.path().empty());
-  }
-  absl::StatusOr<core::JobRequest> request = parse(job.owner, spec);
-  if (!request.ok()) return request;
-  for (core::JobInput& input : request->inputs) {
-    for (const journal::SpooledFile& file : kept.accepted.inputs) {
-      if (file.name != input.name || !file.signature) continue;
-      // Opened when it runs: ten thousand that wait would take all descriptors.
-      input.signature = *file.signature;
-      input.source = core::StoredArray{spool_->PathOf(file)};
-    }
-  }
-  return request;
-}
-
 bool DurableJobs::MustWait(const v1::JobSpec& spec) { return wire::NeedsFiles(spec) || !ArrayInputs(spec).empty(); }
 
 absl::StatusOr<journal::Spool::Stored> DurableJobs::StoreInputs(const core::Job& job, const v1::JobSpec& spec) {
@@ -215,8 +127,21 @@ absl::StatusOr<journal::Spool::Stored> DurableJobs::StoreInputs(const core::Job&
   return stored;
 }
 
+absl::Status DurableJobs::CheckNotAway(const core::Principal& who, const core::JobRequest& request) const {
+  const std::string key = core::JobTable::RequestKey(who.token, request.request_id);
+  MutexLock lock(mutex_);
+  for (const auto& [number, away] : away_) {
+    if (key.empty() || away.request_key != key) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat("request_id \"", request.request_id, "\" belongs to job ", number, ": ", away.why));
+  }
+  return absl::OkStatus();
+}
+
 void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, const v1::JobSpec& spec, Done done) {
-  if (absl::Status status = Accepting(); !status.ok()) return done(status);
+  absl::Status status = Accepting();
+  if (status.ok()) status = CheckNotAway(who, request);
+  if (!status.ok()) return done(status);
   std::string bytes = wire::CanonicalBytes(spec);
   const std::string kernel = request.kernel;
   absl::StatusOr<core::Engine::Accepted> accepted = engine_->Accept(who, std::move(request));
@@ -248,6 +173,29 @@ void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, c
                    });
 }
 
+void DurableJobs::Cancel(const core::Principal& who, const core::JobId& id, Cancelled done) {
+  const std::uint64_t number = core::JobTable::NumberOf(id.value());
+  bool away = false;
+  {
+    MutexLock lock(mutex_);
+    const auto at = away_.find(number);
+    away = at != away_.end() && (who.scope == core::Scope::kAdmin || at->second.owner == who.token);
+  }
+  if (away) {
+    const auto cancel = [=, this] {
+      if (const absl::Status ended = CancelAway(number); !ended.ok()) return done(ended);
+      Cancel(who, id, done);
+    };
+    if (const absl::Status full = ends_->Post(1, cancel); !full.ok()) done(full);
+    return;
+  }
+  absl::StatusOr<core::JobSnapshot> job = engine_->Cancel(who, id);
+  if (journal_ == nullptr || !job.ok() || !job->durable || core::IsEnd(job->state)) return done(std::move(job));
+  journal::JobCancelRequested record{number, journal::WallTime::clock::now()};
+  WriteAndTell(std::move(record), {absl::StrCat("the cancel of job ", id.value()),
+                                   [done = std::move(done), job = *std::move(job)] { done(job); }});
+}
+
 void DurableJobs::Append(const core::Job& job, const core::JobEvent& event) {
   if (journal_ == nullptr) return;
   if (!job.durable) {
@@ -276,7 +224,7 @@ void DurableJobs::NoteEnd(const core::Job& job) {
                              .ended = last.time,
                              .use = UseOf(*record.end)};
   if (job.change_count() > 2) ended.started = job.change(1).time;
-  journal_->Note(std::move(ended), [&] { return EndAsMessage(job, *record.end, facts_).end; });
+  journal_->Note(std::move(ended), [&] { return EndWithoutData(job, *record.end, facts_); });
 }
 
 void DurableJobs::WriteStart(const core::Job& job, const core::JobEvent& start, std::uint64_t sequence) {
@@ -294,15 +242,19 @@ void DurableJobs::WriteStart(const core::Job& job, const core::JobEvent& start, 
 void DurableJobs::WriteEnd(std::shared_ptr<const core::Job> job, const core::JobEvent& end, std::uint64_t sequence,
                            std::function<void()> told) {
   if (journal_ == nullptr) return told();
-  // Its lane was told to stop, not it.
+  // Its lane was told to stop, not the job.
   if (suspended_.load() && end.end->state == core::JobState::kFailed) {
     job->ending.store(false);
     job->suspended.store(true);
     return;
   }
-  Ending ending{std::move(job), end, sequence, std::move(told)};
-  // A lane that finds too much to be written writes its own.
-  if (!ends_->Post(1, [this, ending] { Write(ending); }).ok()) Write(ending);
+  Ending ending{std::move(job), end, sequence, [this, told = std::move(told)] {
+                  if (!stopped_.load()) told();
+                }};
+  std::uint64_t bytes = 1;
+  for (const core::JobOutputValue& output : end.end->outputs) bytes += ByteSize(output.signature).value_or(0);
+  // Where too much waits for the disk, lanes write their ends themselves, and so run no more jobs than it can take.
+  if (!ends_->Post(bytes, [this, ending] { Write(ending); }).ok()) Write(ending);
 }
 
 absl::StatusOr<std::vector<journal::SpooledFile>> DurableJobs::StoreOutputs(const Ending& ending) {
@@ -312,7 +264,7 @@ absl::StatusOr<std::vector<journal::SpooledFile>> DurableJobs::StoreOutputs(cons
   for (const core::JobOutputValue& output : ending.event.end->outputs) {
     std::shared_ptr<const HostBuffer> buffer = output.data;
     if (buffer == nullptr && !output.array.empty()) {
-      absl::StatusOr<core::ArrayStore::Reader> reader = engine_->arrays().Open(Everybody(), output.array.value());
+      absl::StatusOr<core::ArrayStore::Reader> reader = engine_->arrays().Open(core::Everybody(), output.array.value());
       if (!reader.ok()) continue;  // it was freed meanwhile, or its session has ended
       buffer = std::move(reader->buffer);
       if (absl::Status status = engine_->arrays().Fetch(buffer); !status.ok()) return status;
@@ -333,171 +285,92 @@ void DurableJobs::Write(const Ending& ending) {
   const core::JobEnd& end = *ending.event.end;
   EndMessage message = EndAsMessage(*ending.job, end, facts_);
   absl::StatusOr<std::vector<journal::SpooledFile>> files = StoreOutputs(ending);
-  const auto unwritten = [this, id = ending.job->id](const absl::Status& status) {
-    Say(LogLevel::kError, absl::StrCat("the end of job ", id.value(),
-                                       " is not in the journal, and is lost with this daemon, which would "
-                                       "have the next one run it again: ",
-                                       status.message()));
-  };
   if (!files.ok()) {
     const bool in_index = std::all_of(end.outputs.begin(), end.outputs.end(), [](const core::JobOutputValue& output) {
       return output.data != nullptr || output.array.empty();
     });
     if (!in_index) {
-      unwritten(files.status());
+      SayUnwritten(ending.Name(), files.status());
       return ending.told();
     }
     Say(LogLevel::kWarning, absl::StrCat("the result of job ", ending.job->id.value(),
                                          " is in the journal alone: ", files.status().message()));
     files = std::vector<journal::SpooledFile>();
   }
-  journal::JobEnded record{.number = ending.job->sequence,
-                           .sequence = ending.sequence,
-                           .time = ending.event.time,
-                           .state = static_cast<journal::JobState>(end.state),
-                           .end = std::move(message.end),
-                           .outputs = std::move(message.outputs),
-                           .results = *std::move(files),
-                           .use = UseOf(end)};
-  // A disk that is full may stay so for days: then TellWaiting tells.
-  {
-    MutexLock lock(mutex_);
-    waiting_[record.number] = ending.told;
-  }
-  const std::uint64_t number = record.number;
-  journal_->Append(std::move(record), journal::Durability::kSynced,
-                   [this, number, unwritten](const absl::Status& written) {
-                     if (!written.ok()) unwritten(written);
-                     if (stopped_.load()) return;
-                     std::function<void()> told = TakeWaiting(number);
-                     if (told != nullptr && !ends_->Post(1, told).ok()) told();
-                   });
+  WriteAndTell(journal::JobEnded{.number = ending.job->sequence,
+                                 .sequence = ending.sequence,
+                                 .time = ending.event.time,
+                                 .state = static_cast<journal::JobState>(end.state),
+                                 .end = std::move(message.end),
+                                 .outputs = std::move(message.outputs),
+                                 .results = *std::move(files),
+                                 .use = UseOf(end)},
+               {ending.Name(), ending.told});
 }
 
-bool DurableJobs::IsStored(const core::JobId& id) const {
-  MutexLock lock(mutex_);
-  return stored_.contains(core::JobTable::NumberOf(id.value()));
+void DurableJobs::WriteAndTell(journal::Record record, Untold::News news) {
+  // A disk that is full may stay so for days: then TellAll tells.
+  const std::uint64_t key = untold_.Add(std::move(news));
+  journal_->Append(std::move(record), journal::Durability::kSynced, [this, key](const absl::Status& written) {
+    const Untold::News waiting = untold_.Take(key);
+    if (waiting.tell == nullptr) return;
+    if (!written.ok()) SayUnwritten(waiting.what, written);
+    if (stopped_.load() || !telling_->Post(1, waiting.tell).ok()) waiting.tell();
+  });
 }
 
-absl::Status DurableJobs::Load(const core::Principal& who, const core::JobId& id) {
-  const absl::StatusOr<std::shared_ptr<core::Job>> job = engine_->Find(who, id);
-  if (!job.ok()) return job.status();
-  MutexLock loading(loading_);
-  std::vector<journal::SpooledFile> files;
-  {
-    MutexLock lock(mutex_);
-    const auto at = stored_.find((*job)->sequence);
-    if (at == stored_.end()) return absl::OkStatus();
-    files = at->second;
+void DurableJobs::TellAll(const absl::Status& why) {
+  for (const Untold::News& news : untold_.TakeAll()) {
+    SayUnwritten(news.what, why);
+    news.tell();
   }
-  const absl::StatusOr<core::JobSnapshot> snapshot = engine_->Get(who, id);
-  if (!snapshot.ok()) return snapshot.status();
-  core::JobEnd end = *snapshot->end;
-  core::Principal owner = (*job)->owner;
-  owner.session = core::SessionId();  // they go with the job
-  std::vector<core::ArrayId> owned;
-  absl::Status status = [&]() -> absl::Status {
-    for (core::JobOutputValue& output : end.outputs) {
-      const auto file =
-          std::find_if(files.begin(), files.end(), [&](const auto& one) { return one.name == output.name; });
-      if (!output.stored || file == files.end()) continue;
-      const std::string path = spool_->PathOf(*file);
-      if (absl::Status whole = journal::CheckFile(path, *file); !whole.ok()) return whole;
-      std::variant<NpyFile, NpyError> opened = NpyFile::Open(path);
-      if (const auto* error = std::get_if<NpyError>(&opened)) return About(*file, *error);
-      absl::StatusOr<std::shared_ptr<HostBuffer>> buffer =
-          engine_->arrays().AllocateArray(ByteSize(output.signature).value_or(0));
-      if (!buffer.ok()) return buffer.status();
-      if (const auto error = std::get<NpyFile>(opened).Read((*buffer)->bytes())) return About(*file, *error);
-      absl::StatusOr<core::ArraySnapshot> array =
-          engine_->arrays().Adopt(owner, output.signature, "", std::nullopt, *std::move(buffer));
-      if (!array.ok()) return array.status();
-      output.array = array->id;
-      output.stored = false;
-      owned.push_back(array->id);
-    }
-    return absl::OkStatus();
-  }();
-  if (!status.ok()) {
-    for (const core::ArrayId& array : owned) engine_->arrays().Free(Everybody(), array.value()).IgnoreError();
-    return absl::Status(status.code(), absl::StrCat("the result of job ", id.value(),
-                                                    ", which a daemon before this one "
-                                                    "wrote down, cannot be loaded: ",
-                                                    status.message()));
-  }
-  if (!engine_->Load(**job, std::make_shared<const core::JobEnd>(std::move(end)), owned)) {
-    for (const core::ArrayId& array : owned) engine_->arrays().Free(Everybody(), array.value()).IgnoreError();
-  }
-  MutexLock lock(mutex_);
-  stored_.erase((*job)->sequence);
-  return absl::OkStatus();
+}
+
+void DurableJobs::SayUnwritten(const std::string& what, const absl::Status& why) const {
+  Say(LogLevel::kError, absl::StrCat(what,
+                                     " is not in the journal; should this daemon die before it is, the next one "
+                                     "would run the job again: ",
+                                     why.message()));
 }
 
 absl::StatusOr<journal::PruneReport> DurableJobs::Prune(std::chrono::nanoseconds age) {
   if (journal_ == nullptr) return Accepting();
   age = std::max(age, std::chrono::nanoseconds(1));  // 0 is for no bound
-  return journal::Prune(*journal_, spool_.get(), {.now = journal::WallTime::clock::now(), .age = age});
+  // The client asks again as long as there is something.
+  return journal::Prune(*journal_, spool_.get(),
+                        {.now = journal::WallTime::clock::now(),
+                         .age = age,
+                         .longest = std::chrono::seconds(5),
+                         .stop = [stop = pruning_.get_stop_token()] { return stop.stop_requested(); }});
 }
 
 void DurableJobs::PruneNowAndThen(const std::stop_token& stop) {
-  Mutex mutex;
-  CondVar stopped;
-  const std::stop_callback wake(stop, [&] {
-    MutexLock lock(mutex);
-    stopped.NotifyAll();
-  });
   std::string told;
-  while (!stop.stop_requested()) {
+  do {
+    arrays_->Look();
     // What is released is written down first, which a full disk does not let happen.
     if (const absl::Status healthy = journal_->Accepting(); !healthy.ok()) {
-      TellWaiting(healthy);
+      TellAll(healthy);
     } else {
-      Tidy(told);
+      Tidy(stop, told);
     }
-    const steady_clock::time_point until = steady_clock::now() + kHealthInterval;
-    MutexLock lock(mutex);
-    while (!stop.stop_requested() && stopped.WaitUntil(mutex, until)) {
-    }
-  }
+  } while (SleepUnlessStopped(stop, kHealthInterval));
 }
 
-void DurableJobs::Tidy(std::string& told) {
+void DurableJobs::Tidy(const std::stop_token& stop, std::string& told) {
   if (steady_clock::now() < next_prune_) return;
   next_prune_ = steady_clock::now() + kPruneInterval;
   const absl::StatusOr<journal::PruneReport> report = journal::Prune(*journal_, spool_.get(),
                                                                      {.now = journal::WallTime::clock::now(),
                                                                       .age = options_.age,
                                                                       .bytes = options_.limits.bytes,
-                                                                      .history_age = options_.history_age});
+                                                                      .history_age = options_.history_age,
+                                                                      .stop = [&] { return stop.stop_requested(); }});
   const std::string trouble = !report.ok()            ? std::string(report.status().message())
                               : report->notes.empty() ? ""
                                                       : report->notes.front();
   if (!trouble.empty() && trouble != told) Say(LogLevel::kWarning, absl::StrCat("tidying up the journal: ", trouble));
   told = trouble;
-}
-
-void DurableJobs::TellWaiting(const absl::Status& why) {
-  std::map<std::uint64_t, std::function<void()>> waiting;
-  {
-    MutexLock lock(mutex_);
-    std::swap(waiting, waiting_);
-  }
-  for (const auto& [number, told] : waiting) {
-    Say(LogLevel::kError, absl::StrCat("the end of job ", number,
-                                       " is not in the journal yet; should this daemon die, the "
-                                       "next one would run it again: ",
-                                       why.message()));
-    told();
-  }
-}
-
-std::function<void()> DurableJobs::TakeWaiting(std::uint64_t number) {
-  MutexLock lock(mutex_);
-  const auto at = waiting_.find(number);
-  if (at == waiting_.end()) return nullptr;
-  std::function<void()> told = std::move(at->second);
-  waiting_.erase(at);
-  return told;
 }
 
 void DurableJobs::Stop() {
@@ -509,10 +382,12 @@ void DurableJobs::Stop() {
   // When the writer comes to this, it has told of all that was written before, and tells of nothing more.
   if (journal_ != nullptr) journal_->With([](journal::Index&) { return absl::OkStatus(); }).IgnoreError();
   ends_.reset();
+  telling_.reset();
 }
 
 void DurableJobs::Close(const std::string& reason) {
   if (journal_ == nullptr) return;
+  if (arrays_ != nullptr) arrays_->Look();
   if (absl::Status closed = journal_->Close(reason); !closed.ok()) {
     Say(LogLevel::kWarning, absl::StrCat("the journal is not closed well, and no worse for it: ", closed.message()));
   }

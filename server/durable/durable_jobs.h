@@ -3,7 +3,8 @@
 //      goes into the spool, its request into the journal; when both are on the disk, the job is acknowledged.
 //   2. The engine runs it, and tells of its events here (core::JobLog).
 //   3. When its run is over, its outputs go into the spool and its end into the journal; then everybody is told.
-//   4. Restore gives the next daemon what there is: jobs that wait or ran are queued again, ends can be fetched.
+//   4. Restore gives the next daemon what there is (restoring.cpp): jobs that wait or ran are queued again, ends can be
+//      fetched. Recall does so for one that ended so long ago that it has left the memory.
 // A journal that cannot be written takes no new jobs, and says why; all other jobs go on.
 #pragma once
 
@@ -21,6 +22,9 @@
 #include "kernels/base/mutex.h"
 #include "server/core/engine.h"
 #include "server/core/jobs/job_log.h"
+#include "server/durable/durable_arrays.h"
+#include "server/durable/stored_results.h"
+#include "server/durable/untold.h"
 #include "server/journal/journal.h"
 #include "server/journal/prune.h"
 #include "server/journal/spool.h"
@@ -45,7 +49,7 @@ class DurableJobs : public core::JobLog {
     Log log;
   };
 
-  // Always gives one: where the journal cannot be opened, Accepting tells why.
+  // Never null: if the journal cannot be opened, Accepting says why.
   static std::shared_ptr<DurableJobs> Open(Options options);
   ~DurableJobs() override;
 
@@ -65,13 +69,23 @@ class DurableJobs : public core::JobLog {
   static bool MustWait(const v1::JobSpec& spec);
   void Accept(const core::Principal& who, core::JobRequest request, const v1::JobSpec& spec, Done done);
 
-  // The job's outputs are still in files alone.
-  bool IsStored(const core::JobId& id) const;
-  // Makes arrays of them. Waits for the file system.
-  absl::Status Load(const core::Principal& who, const core::JobId& id);
+  // Calls `done` once, on any thread, when the next daemon would know of the cancel too. Cancels also a job that waits
+  // for the next daemon.
+  using Cancelled = std::function<void(absl::StatusOr<core::JobSnapshot>)>;
+  void Cancel(const core::Principal& who, const core::JobId& id, Cancelled done);
+
+  // The engine does not know the job, but the journal may; or its result, if that is wanted, is in files alone.
+  bool MustRecall(const core::Principal& who, const core::JobId& id, bool result) const;
+  // Brings it back. OK also for a job that never was. Waits for the file system. One call at a time.
+  absl::Status Recall(const core::Principal& who, const core::JobId& id, bool result);
+  // Of a job that the journal has, and that cannot go on under this daemon, why; else empty.
+  std::string WhyAway(const std::string& id) const;
 
   // Deletes what jobs that ended at least that long ago left in the spool. Waits for the file system.
   absl::StatusOr<journal::PruneReport> Prune(std::chrono::nanoseconds age);
+
+  // From Restore on. Null: the journal could not be opened.
+  DurableArrays* arrays() const { return arrays_.get(); }
 
   void Append(const core::Job& job, const core::JobEvent& event) override;
   void WriteStart(const core::Job& job, const core::JobEvent& start, std::uint64_t sequence) override;
@@ -80,7 +94,7 @@ class DurableJobs : public core::JobLog {
   void Suspend() override { suspended_.store(true); }
   void Stop() override;
 
-  // The journal is complete. After Stop, or in its place if the process is about to end.
+  // Writes what is left, and closes the journal. After Stop, or instead of it if the process is about to end.
   void Close(const std::string& reason);
 
  private:
@@ -89,24 +103,37 @@ class DurableJobs : public core::JobLog {
     core::JobEvent event;
     std::uint64_t sequence;
     std::function<void()> told;
+    std::string Name() const { return "the end of job " + job->id.value(); }
+  };
+  // A job that has to wait for the next daemon.
+  struct Away {
+    std::string owner, request_key, why;
   };
 
   explicit DurableJobs(Options options) : options_(std::move(options)) {}
   absl::Status OpenJournal();
-  void RestoreEnded(const journal::KeptJob& kept, std::uint64_t& bytes_left);
+  absl::Status OpenSpool();
+  // `in_memory`: there is room for the outputs that were inline; else they are read from files when they are wanted.
+  void RestoreEnded(const journal::KeptJob& kept, bool in_memory);
+  absl::StatusOr<journal::KeptJob> Find(std::uint64_t number) const;
   void RestoreUnfinished(const journal::KeptJob& kept, const Parse& parse);
-  absl::StatusOr<core::JobRequest> RequestOf(const journal::KeptJob& kept, const core::RestoredJob& job, bool ran,
+  absl::StatusOr<core::JobRequest> RequestOf(const journal::KeptJob& kept, const core::Principal& owner, bool ran,
                                              const Parse& parse) const;
+  // Ends a job that is away.
+  absl::Status CancelAway(std::uint64_t number);
+  absl::Status CheckNotAway(const core::Principal& who, const core::JobRequest& request) const;
   absl::StatusOr<journal::Spool::Stored> StoreInputs(const core::Job& job, const v1::JobSpec& spec);
   // Of a job that does not outlive the daemon, for the history.
   void NoteEnd(const core::Job& job);
   void Write(const Ending& ending);
   absl::StatusOr<std::vector<journal::SpooledFile>> StoreOutputs(const Ending& ending);
   void PruneNowAndThen(const std::stop_token& stop);
-  void Tidy(std::string& told);
-  // The ends that wait to be written are told all the same.
-  void TellWaiting(const absl::Status& why);
-  std::function<void()> TakeWaiting(std::uint64_t number);
+  void Tidy(const std::stop_token& stop, std::string& told);
+  // Writes the record, and tells `news` when it is on the disk.
+  void WriteAndTell(journal::Record record, Untold::News news);
+  // What waits to be written is told all the same.
+  void TellAll(const absl::Status& why);
+  void SayUnwritten(const std::string& what, const absl::Status& why) const;
   absl::Status NotTaken(const absl::Status& why) const;
   void Say(core::LogLevel level, const std::string& text) const { options_.log(level, text); }
 
@@ -118,13 +145,15 @@ class DurableJobs : public core::JobLog {
   core::Engine* engine_ = nullptr;
   wire::ReceiptFacts facts_;
 
-  std::atomic<bool> suspended_{false}, stopped_{false};
   mutable Mutex mutex_;
-  std::map<std::uint64_t, std::vector<journal::SpooledFile>> stored_ ABSL_GUARDED_BY(mutex_);  // by job
-  std::map<std::uint64_t, std::function<void()>> waiting_ ABSL_GUARDED_BY(mutex_);             // ends, by job
-  std::chrono::steady_clock::time_point next_prune_;                                           // of the pruning thread
-  Mutex loading_;  // held while files are read; taken before mutex_
-  std::unique_ptr<FileThread> ends_;
+  std::map<std::uint64_t, Away> away_ ABSL_GUARDED_BY(mutex_);  // by number
+  std::atomic<bool> suspended_{false}, stopped_{false};
+  Untold untold_;
+  std::unique_ptr<StoredResults> stored_;
+  std::unique_ptr<DurableArrays> arrays_;
+  std::chrono::steady_clock::time_point next_prune_;  // of the pruning thread
+  // Two, so that clients hear of what is written while other ends wait for a slow disk.
+  std::unique_ptr<FileThread> ends_, telling_;
   std::jthread pruning_;
 };
 

@@ -73,6 +73,12 @@ EndMessage EndAsMessage(const core::Job& job, const core::JobEnd& end, const wir
   return made;
 }
 
+std::string EndWithoutData(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts) {
+  core::JobEnd bare = end;
+  for (core::JobOutputValue& output : bare.outputs) output.data = nullptr;
+  return EndAsMessage(job, bare, facts).end;
+}
+
 std::string ReceiptAsJson(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts) {
   std::string json;
   if (!end.receipt) return json;

@@ -22,6 +22,8 @@ struct EndMessage {
   std::string end, outputs;
 };
 EndMessage EndAsMessage(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts);
+// The same without any data of outputs, which are not even copied.
+std::string EndWithoutData(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts);
 // Empty without a receipt.
 std::string ReceiptAsJson(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts);
 journal::JobUse UseOf(const core::JobEnd& end);

@@ -4,7 +4,7 @@
 #include <stop_token>
 #include <utility>
 
-#include "kernels/base/mutex.h"
+#include "kernels/base/stoppable_sleep.h"
 #include "server/saved/last_words.h"
 
 namespace hotplate::server {
@@ -29,23 +29,10 @@ HeldNotes::HeldNotes(core::Engine& engine, JobIds& ids, ArraySaver& saver,
       thread_([this](const std::stop_token& stop) { Run(stop); }) {}
 
 void HeldNotes::Run(const std::stop_token& stop) {
-  Mutex mutex;
-  CondVar stopped;
-  const std::stop_callback wake(stop, [&] {
-    MutexLock lock(mutex);
-    stopped.NotifyAll();
-  });
-  const auto sleep = [&] {  // false: told to stop
-    const steady_clock::time_point until = steady_clock::now() + kInterval;
-    MutexLock lock(mutex);
-    while (!stop.stop_requested() && stopped.WaitUntil(mutex, until)) {
-    }
-    return !stop.stop_requested();
-  };
   std::string noted;
   steady_clock::time_point noted_at = steady_clock::now(), refreshed_at = noted_at, looked_at = noted_at;
   saver_.LookAtRoom();
-  while (sleep()) {
+  while (SleepUnlessStopped(stop, kInterval)) {
     const steady_clock::time_point now = steady_clock::now();
     if (now - refreshed_at >= kRefreshInterval) {
       refreshed_at = now;

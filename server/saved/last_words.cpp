@@ -23,11 +23,6 @@ std::string Listed(const std::vector<std::string>& names) {
 
 namespace {
 
-const core::Principal& Everybody() {
-  static const core::Principal everybody{"", core::SessionId(), core::Scope::kAdmin};
-  return everybody;
-}
-
 std::string Counted(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
@@ -39,7 +34,7 @@ std::string Joined(const std::string& first, const std::string& second) {
 std::vector<std::string> Jobs(core::Engine& engine, core::JobFilter filter, bool durable = false) {
   filter.limit = std::numeric_limits<std::size_t>::max();
   std::vector<std::string> names;
-  for (const core::JobSnapshot& job : engine.List(Everybody(), filter)) {
+  for (const core::JobSnapshot& job : engine.List(core::Everybody(), filter)) {
     if (job.durable == durable) names.push_back("job " + job.id.value());
   }
   return names;
@@ -53,7 +48,7 @@ std::string Held(core::Engine& engine, const std::function<bool(const core::Arra
                  const std::function<std::string(const core::ArraySnapshot&)>& why = nullptr) {
   std::uint64_t bytes = 0;
   std::vector<std::string> names;
-  for (const core::ArraySnapshot& array : engine.arrays().List(Everybody())) {
+  for (const core::ArraySnapshot& array : engine.arrays().List(core::Everybody())) {
     if (safe(array) || IsResult(array)) continue;
     bytes += array.bytes;
     const std::string reason = why ? why(array) : "";
@@ -78,7 +73,7 @@ std::string Active(core::Engine& engine) {
 std::string WhatIsDropped(core::Engine& engine, const SavedArrays& saved, const std::vector<core::JobId>& active) {
   std::vector<std::string> cancelled;
   for (const core::JobId& id : active) {
-    const absl::StatusOr<core::JobSnapshot> job = engine.Get(Everybody(), id);
+    const absl::StatusOr<core::JobSnapshot> job = engine.Get(core::Everybody(), id);
     if (job.ok() && job->state == core::JobState::kCancelled) cancelled.push_back("job " + id.value());
   }
   const std::string of_cancelled =
@@ -115,7 +110,7 @@ std::string WhatWouldGo(core::Engine& engine) {
 }
 
 std::string WhatIsAtStake(core::Engine& engine, std::optional<std::uint64_t> room) {
-  std::vector<core::ArraySnapshot> arrays = engine.arrays().List(Everybody());
+  std::vector<core::ArraySnapshot> arrays = engine.arrays().List(core::Everybody());
   std::erase_if(arrays, [](const core::ArraySnapshot& array) {
     return !array.lease_end || array.state != core::ArrayState::kReady;
   });
@@ -136,7 +131,7 @@ std::vector<core::JobId> ActiveJobs(core::Engine& engine) {
   core::JobFilter filter;
   filter.active_only = true;
   filter.limit = std::numeric_limits<std::size_t>::max();
-  for (const core::JobSnapshot& job : engine.List(Everybody(), filter)) ids.push_back(job.id);
+  for (const core::JobSnapshot& job : engine.List(core::Everybody(), filter)) ids.push_back(job.id);
   return ids;
 }
 

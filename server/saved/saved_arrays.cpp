@@ -94,7 +94,7 @@ bool ArraySaver::TimeIsOver() const {
 }
 
 void ArraySaver::SaveNew() {
-  std::vector<core::ArraySnapshot> arrays = arrays_.List({"", core::SessionId(), core::Scope::kAdmin});
+  std::vector<core::ArraySnapshot> arrays = arrays_.List(core::Everybody());
   std::erase_if(arrays, [this](const core::ArraySnapshot& array) {
     return !array.lease_end || array.state != core::ArrayState::kReady || !seen_.insert(array.id.value()).second;
   });
@@ -139,17 +139,30 @@ void ArraySaver::SetTemporary(const std::string& file) {
 
 void ArraySaver::Save(const core::ArraySnapshot& array) {
   SavedArrays::One one{array.id, array.label(), array.bytes, "", ""};
+  const std::string there = options_.file_of ? options_.file_of(array.id) : "";
+  if (!there.empty() && access(there.c_str(), F_OK) == 0) {
+    one.file = there;
+    files_.insert(there);
+    return Settle(std::move(one));
+  }
   const std::string file = FileFor(array);
   one.why_not = TimeIsOver() ? "there was no time left" : MakeSavedFolder(options_.folder);
   if (one.why_not.empty() && saved_.all.empty()) RemoveAbandoned(options_.folder, [this] { return TimeIsOver(); });
   if (one.why_not.empty() && saved_bytes_ == 0) free_at_first_ = FreeSpace(options_.folder);
   if (one.why_not.empty()) one.why_not = LookForRoom(array.bytes);
-  if (one.why_not.empty()) one.why_not = Write(array, file);
+  if (one.why_not.empty()) {
+    one.why_not = Write(
+        array, file, [this] { return TimeIsOver(); }, [this](const std::string& partial) { SetTemporary(partial); });
+  }
   if (one.why_not.empty()) {
     saved_bytes_ += array.bytes;
     one.file = file;
     files_.insert(file);
   }
+  Settle(std::move(one));
+}
+
+void ArraySaver::Settle(SavedArrays::One one) {
   {
     MutexLock lock(plan_mutex_);
     temporary_.clear();
@@ -169,10 +182,25 @@ std::string ArraySaver::FileFor(const core::ArraySnapshot& array) {
   return file;
 }
 
-// Empty, or why it is not there.
-std::string ArraySaver::Write(const core::ArraySnapshot& array, const std::string& file) {
-  const core::Principal all{"", core::SessionId(), core::Scope::kAdmin};
-  const absl::StatusOr<core::ArrayStore::Reader> reader = arrays_.Open(all, array.id.value());
+absl::StatusOr<std::string> ArraySaver::SaveNow(const core::ArraySnapshot& array) const {
+  if (const std::optional<std::uint64_t> most = room(); most && array.bytes > *most) {
+    return absl::ResourceExhaustedError("array " + array.label() + " has " + BytesText(array.bytes) + ", and " +
+                                        options_.folder + " has room for " + BytesText(*most) + kAnotherScratch);
+  }
+  std::string file = options_.folder + "/" + array.name + ".npy";
+  std::string why_not = MakeSavedFolder(options_.folder);
+  if (why_not.empty()) {
+    why_not = Write(
+        array, file, [] { return false; }, [](const std::string&) {});
+  }
+  if (!why_not.empty()) return absl::FailedPreconditionError("array " + array.label() + " cannot be saved: " + why_not);
+  return file;
+}
+
+std::string ArraySaver::Write(const core::ArraySnapshot& array, const std::string& file,
+                              const std::function<bool()>& stop,
+                              const std::function<void(const std::string&)>& begun) const {
+  const absl::StatusOr<core::ArrayStore::Reader> reader = arrays_.Open(core::Everybody(), array.id.value());
   if (!reader.ok()) return std::string(reader.status().message());
   if (const absl::Status status = arrays_.Fetch(reader->buffer); !status.ok()) return std::string(status.message());
   std::variant<AtomicFile, NpyError> opened = AtomicFile::Create(file);
@@ -183,14 +211,14 @@ std::string ArraySaver::Write(const core::ArraySnapshot& array, const std::strin
   }
   if (const auto* error = std::get_if<NpyError>(&opened)) return file + ": " + error->message;
   AtomicFile& output = std::get<AtomicFile>(opened);
-  SetTemporary(output.temporary());
+  begun(output.temporary());
 
   const std::string header = NpyHeaderFor(array.signature);
   std::optional<NpyError> error = output.Write(std::as_bytes(std::span(header)));
   std::span<const std::byte> rest = reader->buffer->bytes();
   std::size_t unwritten = 0;
   while (!error && !rest.empty()) {
-    if (TimeIsOver()) return "the time was over before it was written";
+    if (stop()) return "the time was over before it was written";
     const std::span<const std::byte> piece = rest.first(std::min(rest.size(), kPiece));
     error = output.Write(piece);
     rest = rest.subspan(piece.size());

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "kernels/base/mutex.h"
 #include "server/core/arrays/arrays.h"
 #include "server/saved/saved_folders.h"
@@ -47,6 +48,8 @@ class ArraySaver {
     // removed file of an older run, and the reason.
     std::function<void(const SavedArrays::One&)> log = {};
     std::function<void(const std::string& file, const std::string& why)> dropped = {};
+    // The file that has the array already, which is not written again; empty: none. May be empty itself.
+    std::function<std::string(const core::ArrayId&)> file_of = {};
   };
   // `arrays` must outlive the thread.
   ArraySaver(const core::ArrayStore& arrays, Options options) : arrays_(arrays), options_(std::move(options)) {}
@@ -56,6 +59,11 @@ class ArraySaver {
   // look, or nothing if it is unknown. Both from any thread.
   void LookAtRoom();
   std::optional<std::uint64_t> room() const;
+
+  // Saves one that has a name, while the daemon goes on, and returns its file. RESOURCE_EXHAUSTED: there is no room;
+  // FAILED_PRECONDITION: it cannot be written.
+  // Waits for the file system. One call at a time.
+  absl::StatusOr<std::string> SaveNow(const core::ArraySnapshot& array) const;
 
   // Saves all arrays. After `until` it begins no array and continues none.
   void Start(core::SteadyTime until);
@@ -77,7 +85,10 @@ class ArraySaver {
   void SaveNew();
   bool TimeIsOver() const;
   void Save(const core::ArraySnapshot& array);
-  std::string Write(const core::ArraySnapshot& array, const std::string& file);
+  void Settle(SavedArrays::One one);
+  // Empty, or why the file is not there. Ends when `stop` says so; `begun` gets the name of the partial file.
+  std::string Write(const core::ArraySnapshot& array, const std::string& file, const std::function<bool()>& stop,
+                    const std::function<void(const std::string&)>& begun) const;
   void SetTemporary(const std::string& file);
   std::string FileFor(const core::ArraySnapshot& array);
 

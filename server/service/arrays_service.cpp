@@ -28,6 +28,7 @@ ArraysService::ArraysService(const ServiceContext& context) : ParsedService(cont
   Unary("List", &ArraysService::List);
   Unary("Free", &ArraysService::Free);
   Unary("Renew", &ArraysService::Renew);
+  Unary("Save", &ArraysService::Save);
 }
 
 grpc::ServerUnaryReactor* ArraysService::Create(grpc::CallbackServerContext* call,
@@ -101,6 +102,23 @@ grpc::ServerUnaryReactor* ArraysService::Renew(grpc::CallbackServerContext* call
     if (!lease.ok()) return lease.status();
     return Show(context_.arrays().Renew(who, request->array_id().substr(0, kLongestName), *lease), context_, *response);
   });
+}
+
+grpc::ServerUnaryReactor* ArraysService::Save(grpc::CallbackServerContext* call, const v1::SaveArrayRequest* request,
+                                              v1::SaveArrayResponse* response) {
+  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
+  const absl::StatusOr<core::Principal> who = context_.Admit(*call, core::Scope::kSubmit);
+  absl::Status status = who.status();
+  if (status.ok()) {
+    status = context_.PostForFiles(1, [=, this, who = *who] {
+      const auto array = context_.arrays().Describe(who, request->array_id().substr(0, kLongestName));
+      const absl::StatusOr<std::string> file = array.ok() ? context_.SaveArray(*array) : array.status();
+      if (file.ok()) response->set_file(*file);
+      reactor->Finish(wire::ToGrpc(file.ok() ? Show(array, context_, *response) : file.status()));
+    });
+  }
+  if (!status.ok()) reactor->Finish(wire::ToGrpc(status));
+  return reactor;
 }
 
 }  // namespace hotplate::server

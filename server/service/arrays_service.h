@@ -9,10 +9,11 @@ namespace hotplate::server {
 
 class ArraysService final
     : public ParsedService<v1::Arrays,
-                           v1::Arrays::WithRawCallbackMethod_Write<v1::Arrays::WithRawCallbackMethod_Read<
-                               v1::Arrays::WithCallbackMethod_Create<v1::Arrays::WithCallbackMethod_Describe<
-                                   v1::Arrays::WithCallbackMethod_List<v1::Arrays::WithCallbackMethod_Free<
-                                       v1::Arrays::WithCallbackMethod_Renew<v1::Arrays::Service>>>>>>>> {
+                           v1::Arrays::WithRawCallbackMethod_Write<
+                               v1::Arrays::WithRawCallbackMethod_Read<v1::Arrays::WithCallbackMethod_Create<
+                                   v1::Arrays::WithCallbackMethod_Describe<v1::Arrays::WithCallbackMethod_List<
+                                       v1::Arrays::WithCallbackMethod_Free<v1::Arrays::WithCallbackMethod_Renew<
+                                           v1::Arrays::WithCallbackMethod_Save<v1::Arrays::Service>>>>>>>>> {
  public:
   explicit ArraysService(const ServiceContext& context);
 
@@ -30,6 +31,8 @@ class ArraysService final
                                  v1::FreeArrayResponse* response) override;
   grpc::ServerUnaryReactor* Renew(grpc::CallbackServerContext* call, const v1::RenewArrayRequest* request,
                                   v1::RenewArrayResponse* response) override;
+  grpc::ServerUnaryReactor* Save(grpc::CallbackServerContext* call, const v1::SaveArrayRequest* request,
+                                 v1::SaveArrayResponse* response) override;
 };
 
 }  // namespace hotplate::server

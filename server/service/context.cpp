@@ -22,8 +22,25 @@ absl::StatusOr<core::Principal> ServiceContext::Admit(const grpc::CallbackServer
   return who;
 }
 
+absl::StatusOr<std::string> ServiceContext::SaveArray(const core::ArraySnapshot& array) const {
+  if (!parts_.save_array) {
+    return absl::FailedPreconditionError(
+        "this daemon keeps no journal, which the next one could have it from "
+        "(hotplated --journal on)");
+  }
+  if (array.name.empty() || !array.lease_end) {
+    return absl::FailedPreconditionError(absl::StrCat("array ", ToAbsl(array.label()), " has no ",
+                                                      array.name.empty() ? "name" : "lease",
+                                                      ", so that another daemon could not keep it"));
+  }
+  return parts_.save_array(array);
+}
+
 absl::Status ServiceContext::AboutJob(const absl::Status& status, const std::string& job_id) const {
-  if (!absl::IsNotFound(status) || !parts_.whose_job) return status;
+  if (!absl::IsNotFound(status)) return status;
+  const std::string away = durable() != nullptr ? durable()->WhyAway(job_id) : "";
+  if (!away.empty()) return absl::FailedPreconditionError(away);
+  if (!parts_.whose_job) return status;
   const std::string whose = parts_.whose_job(job_id);
   return whose.empty() ? status : absl::NotFoundError(ToAbsl(whose));
 }

@@ -47,20 +47,22 @@ absl::Status Narrow(const v1::ListJobsRequest& request, core::JobFilter& filter)
   return absl::OkStatus();
 }
 
-// Like AnswerNow, but on the files' thread if the job has inputs by path.
-template <typename Answer>
+// Like AnswerNow, but on the files' thread if the caller's question `must_wait` for files.
+template <typename MustWait, typename Answer>
 grpc::ServerUnaryReactor* AnswerAfterFiles(const ServiceContext& context, grpc::CallbackServerContext* call,
-                                           core::Scope needed, const v1::JobSpec& spec, Answer answer) {
-  if (!wire::NeedsFiles(spec)) return AnswerNow(context, call, needed, std::move(answer));
+                                           core::Scope needed, const google::protobuf::Message& request,
+                                           MustWait must_wait, Answer answer) {
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   const absl::StatusOr<core::Principal> who = context.Admit(*call, needed);
-  if (!who.ok()) {
-    reactor->Finish(wire::ToGrpc(who.status()));
-  } else if (absl::Status full = context.PostForFiles(spec.ByteSizeLong(),
-                                                      [=, who = *who] { reactor->Finish(wire::ToGrpc(answer(who))); });
-             !full.ok()) {
-    reactor->Finish(wire::ToGrpc(full));
+  absl::Status status = who.status();
+  if (status.ok() && must_wait(*who)) {
+    status =
+        context.PostForFiles(request.ByteSizeLong(), [=, who = *who] { reactor->Finish(wire::ToGrpc(answer(who))); });
+    if (status.ok()) return reactor;
+  } else if (status.ok()) {
+    status = answer(*who);
   }
+  reactor->Finish(wire::ToGrpc(status));
   return reactor;
 }
 
@@ -105,8 +107,10 @@ void JobsService::SubmitJob(const core::Principal& who, const v1::JobSpec& spec,
 
 grpc::ServerUnaryReactor* JobsService::Check(grpc::CallbackServerContext* call, const v1::CheckJobRequest* request,
                                              v1::CheckJobResponse* response) {
-  return AnswerAfterFiles(context_, call, core::Scope::kObserve, request->job(),
-                          [=, this](const core::Principal& who) { return CheckJob(who, request->job(), *response); });
+  return AnswerAfterFiles(
+      context_, call, core::Scope::kObserve, *request,
+      [=](const core::Principal&) { return wire::NeedsFiles(request->job()); },
+      [=, this](const core::Principal& who) { return CheckJob(who, request->job(), *response); });
 }
 
 grpc::ServerUnaryReactor* JobsService::Execute(grpc::CallbackServerContext* call, const v1::ExecuteJobRequest* request,
@@ -143,9 +147,25 @@ grpc::ServerWriteReactor<v1::WatchJobResponse>* JobsService::Watch(grpc::Callbac
   return WatchStream::Start(context_, call, *request);
 }
 
+template <typename Answer>
+grpc::ServerUnaryReactor* JobsService::AnswerAfterRecall(grpc::CallbackServerContext* call,
+                                                         const google::protobuf::Message& request,
+                                                         const std::string& job, bool result, Answer answer) {
+  DurableJobs* const durable = context_.durable();
+  const auto must_recall = [=](const core::Principal& who) {
+    return durable != nullptr && durable->MustRecall(who, IdOf(job), result);
+  };
+  return AnswerAfterFiles(context_, call, core::Scope::kObserve, request, must_recall,
+                          [=](const core::Principal& who) -> absl::Status {
+                            if (!must_recall(who)) return answer(who);
+                            absl::Status recalled = durable->Recall(who, IdOf(job), result);
+                            return recalled.ok() ? answer(who) : recalled;
+                          });
+}
+
 grpc::ServerUnaryReactor* JobsService::Get(grpc::CallbackServerContext* call, const v1::GetJobRequest* request,
                                            v1::GetJobResponse* response) {
-  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& who) {
+  return AnswerAfterRecall(call, *request, request->job_id(), /*result=*/false, [=, this](const core::Principal& who) {
     return Show(context_.engine().Get(who, IdOf(request->job_id())), request->job_id(), context_, *response);
   });
 }
@@ -178,9 +198,21 @@ grpc::ServerUnaryReactor* JobsService::List(grpc::CallbackServerContext* call, c
 
 grpc::ServerUnaryReactor* JobsService::Cancel(grpc::CallbackServerContext* call, const v1::CancelJobRequest* request,
                                               v1::CancelJobResponse* response) {
-  return AnswerNow(context_, call, core::Scope::kSubmit, [&](const core::Principal& who) {
-    return Show(context_.engine().Cancel(who, IdOf(request->job_id())), request->job_id(), context_, *response);
-  });
+  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
+  const absl::StatusOr<core::Principal> who = context_.Admit(*call, core::Scope::kSubmit);
+  if (!who.ok()) {
+    reactor->Finish(wire::ToGrpc(who.status()));
+    return reactor;
+  }
+  const auto done = [=, this](const absl::StatusOr<core::JobSnapshot>& job) {
+    reactor->Finish(wire::ToGrpc(Show(job, request->job_id(), context_, *response)));
+  };
+  if (context_.durable() != nullptr) {
+    context_.durable()->Cancel(*who, IdOf(request->job_id()), done);
+  } else {
+    done(context_.engine().Cancel(*who, IdOf(request->job_id())));
+  }
+  return reactor;
 }
 
 absl::Status JobsService::ShowResult(const core::Principal& who, const std::string& id,
@@ -205,23 +237,9 @@ absl::Status JobsService::ShowResult(const core::Principal& who, const std::stri
 grpc::ServerUnaryReactor* JobsService::FetchResult(grpc::CallbackServerContext* call,
                                                    const v1::FetchResultRequest* request,
                                                    v1::FetchResultResponse* response) {
-  DurableJobs* const durable = context_.durable();
-  if (durable == nullptr || !durable->IsStored(IdOf(request->job_id()))) {
-    return AnswerNow(context_, call, core::Scope::kObserve,
-                     [&](const core::Principal& who) { return ShowResult(who, request->job_id(), *response); });
-  }
-  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
-  const absl::StatusOr<core::Principal> who = context_.Admit(*call, core::Scope::kObserve);
-  absl::Status status = who.status();
-  if (status.ok()) {
-    status = context_.PostForFiles(request->ByteSizeLong(), [=, this, who = *who] {
-      absl::Status loaded = durable->Load(who, IdOf(request->job_id()));
-      if (loaded.ok()) loaded = ShowResult(who, request->job_id(), *response);
-      reactor->Finish(wire::ToGrpc(loaded));
-    });
-  }
-  if (!status.ok()) reactor->Finish(wire::ToGrpc(status));
-  return reactor;
+  return AnswerAfterRecall(call, *request, request->job_id(), /*result=*/true, [=, this](const core::Principal& who) {
+    return ShowResult(who, request->job_id(), *response);
+  });
 }
 
 }  // namespace hotplate::server

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import signal
+import time
 
 import numpy as np
 
@@ -16,7 +17,14 @@ class Journal(harness.Case):
 
     def setUp(self):
         self.daemon = self.start_daemon(*self.flags)
-        self.addCleanup(lambda: self.daemon.poll() is None and self.stop_daemon(self.daemon, signal.SIGKILL))
+        self.addCleanup(self.forget_all)
+
+    def forget_all(self):
+        """The daemon and what it left: the next test's daemon has the same name."""
+        if self.daemon.poll() is None:
+            self.stop_daemon(self.daemon, signal.SIGKILL)
+        for folder in ("journal/local", "saved/local.jobs"):
+            shutil.rmtree(self.directory / folder, ignore_errors=True)
 
     def kill_and_restart(self, *flags):
         self.assertEqual(self.stop_daemon(self.daemon, signal.SIGKILL), -signal.SIGKILL)
@@ -76,6 +84,18 @@ class Results(Journal):
             self.assertEqual(os.stat(path).st_mode & 0o077, 0, path)
 
 
+    def test_they_stay_where_they_are_if_new_ones_would_go_elsewhere(self):
+        values = np.arange(1 << 19, dtype=np.float64)
+        self.save("a.npy", values)
+        job = self.submit("vector_add", "a.npy", "a.npy")
+        self.completed(job)
+        other = self.folder / "other"
+        other.mkdir(mode=0o700, exist_ok=True)
+        self.kill_and_restart("--scratch", other)
+        self.assertIn(f"inputs and results of jobs are in {self.directory}/saved/local.jobs", self.log())
+        np.testing.assert_array_equal(self.result(job, "c"), 2 * values)
+
+
 class Waiting(Journal):
     def test_what_waits_runs_and_what_ran_runs_again(self):
         runs = self.submit_long_job("--priority", "10")
@@ -108,6 +128,47 @@ class Waiting(Journal):
         self.hotplate("cancel", runs)
         for job in jobs:
             self.completed(job)
+
+    def test_a_cancel_that_was_answered_counts(self):
+        # Nothing interrupts a product of matrices.
+        self.save("m.npy", np.ones((3500, 3500)))
+        runs = self.submit("matmul", "m.npy", "m.npy")
+        self.wait_for_state(runs, "RUNNING")
+        self.hotplate("cancel", runs)
+        self.kill_and_restart()
+        self.hotplate("wait", runs, code=harness.CANCELLED, says=f"job {runs} was cancelled on request, before it ended")
+
+    def test_a_file_that_an_earlier_run_left_is_its_own(self):
+        written = self.folder / "written.npy"
+        roots = ("--path-root", str(self.folder))
+        self.kill_and_restart(*roots)
+        runs = self.submit("integrate2d", "--n", "150000", "-o", f"value=path:{written}")  # seconds
+        self.wait_for_state(runs, "RUNNING")
+        first = self.submit(*harness.LONG_JOB, "--priority", "10")
+        self.kill_and_restart(*roots)
+        self.wait_for_state(first, "RUNNING")
+        self.assertEqual(self.job(runs)["state"], "PENDING", "it ran, and waits again")
+        self.submit("integrate2d", "--n", "10")  # its acknowledgement has all that came before on the disk
+        written.write_bytes(b"of a run that was cut off")
+        self.kill_and_restart(*roots)
+        self.hotplate("cancel", first)
+        self.completed(runs)
+        self.assertEqual(np.load(written).dtype, np.float64)
+
+    def test_what_cannot_run_here_waits_for_the_next_daemon(self):
+        self.kill_and_restart("--path-root", str(self.folder))
+        runs = self.submit_long_job()
+        self.save("x.npy", np.ones(1000))
+        waits = self.submit("vector_add", f"path:{self.folder}/x.npy", f"path:{self.folder}/x.npy", "--request-id", "mine")
+        self.kill_and_restart("--path-root", "/usr")
+        for command in ("show", "result"):
+            self.hotplate(command, waits, code=harness.TRY_LATER, says=f"job {waits} waits in the journal for the next daemon")
+        again = ("submit", "integrate2d", "--n", "10", "--request-id", "mine")
+        self.hotplate(*again, code=harness.TRY_LATER, says=f'request_id "mine" belongs to job {waits}')
+        self.hotplate("cancel", waits)
+        self.hotplate("wait", waits, code=harness.CANCELLED, says="was cancelled on request")
+        self.kill_and_restart("--path-root", str(self.folder))
+        self.assertEqual(self.job(waits)["state"], "CANCELLED")
 
     def test_no_rerun(self):
         job = self.submit_long_job("--no-rerun")
@@ -142,6 +203,74 @@ class Waiting(Journal):
         self.assertEqual(self.completed(waits)["state"], "COMPLETED")
 
 
+class Arrays(Journal):
+    """Arrays under a lease: in a file once the daemon has ended, or at once with --durable."""
+
+    def setUp(self):
+        super().setUp()
+        self.values = np.arange(100_000, dtype=np.float64)
+        self.save("x.npy", self.values)
+
+    def forget_all(self):
+        super().forget_all()
+        shutil.rmtree(self.directory / "saved" / "local", ignore_errors=True)
+
+    def names(self):
+        return [array["name"] for array in self.answer("arrays").get("arrays", [])]
+
+    def restart(self):
+        self.assertEqual(self.stop_daemon(self.daemon), 0)
+        self.daemon = self.start_daemon(*self.flags)
+
+    def got(self, name):
+        self.hotplate("get", name, "-o", "got.npy")
+        return np.load(self.folder / "got.npy")
+
+    def test_they_come_back_after_an_orderly_end(self):
+        self.hotplate("put", "x.npy", "--name", "A", "--lease", "2h")
+        self.hotplate("put", "x.npy", "--name", "B")
+        lease = self.answer("arrays")["arrays"][0]["leaseExpireTime"]
+        for _ in range(2):
+            self.restart()
+            self.assertEqual(self.names(), ["A", "B"])
+            self.assertAlmostEqual(self.answer("arrays")["arrays"][0]["leaseExpireTime"], lease, delta=1)
+        np.testing.assert_array_equal(self.got("A"), self.values)
+        self.hotplate("run", "vector_add", "array:A", "array:B", "-o", "array:C")
+        self.hotplate("free", "A")
+        self.restart()
+        self.assertEqual(self.names(), ["B", "C"], "A was freed")
+        np.testing.assert_array_equal(self.got("C"), 2 * self.values)
+
+    def test_a_durable_one_outlives_a_killed_daemon(self):
+        self.hotplate("put", "x.npy", "--name", "A", "--durable", says=f"also in {self.directory}/saved/local/A.npy")
+        self.hotplate("put", "x.npy", "--name", "B")
+        self.kill_and_restart()
+        self.assertEqual(self.names(), ["A"])
+        np.testing.assert_array_equal(self.got("A"), self.values)
+
+    def test_another_of_that_name_takes_its_place(self):
+        self.hotplate("put", "x.npy", "--name", "A", "--durable")
+        self.save("y.npy", -self.values)
+        self.hotplate("put", "y.npy", "--name", "A", "--replace", "--durable")
+        self.kill_and_restart()
+        np.testing.assert_array_equal(self.got("A"), -self.values)
+
+    def test_one_whose_file_is_gone_is_named(self):
+        self.hotplate("put", "x.npy", "--name", "A", "--durable")
+        (self.directory / "saved" / "local" / "A.npy").unlink()
+        self.kill_and_restart()
+        self.assertEqual(self.names(), [])
+        self.assertIn("array A of a daemon before this one is not back", self.log())
+
+    def test_a_lease_that_is_over_stays_over(self):
+        self.hotplate("put", "x.npy", "--name", "A", "--durable", "--lease", "3s")
+        self.stop_daemon(self.daemon, signal.SIGKILL)
+        time.sleep(3)  # a lease goes by the clock
+        self.daemon = self.start_daemon(*self.flags)
+        self.assertEqual(self.names(), [])
+        self.assertIn("array A of a daemon before this one: its lease is over", self.log())
+
+
 class Numbers(Journal):
     def test_a_lost_folder_of_job_ids_gives_no_number_twice(self):
         runs = self.submit_long_job()
@@ -165,6 +294,21 @@ class Many(Journal):
         self.kill_and_restart()
         self.assertEqual(len(self.answer("jobs")["jobs"]), 5)
         self.completed(self.submit("integrate2d", "--n", "15"))
+
+
+    def test_what_left_the_memory_is_read_back(self):
+        values = np.arange(1 << 17, dtype=np.float64)
+        self.save("a.npy", values)
+        first = self.submit("vector_add", "a.npy", "a.npy")
+        self.completed(first)
+        self.result(first, "c")
+        self.kill_and_restart()  # an array that a job owns would keep the job
+        for n in range(8):
+            self.completed(self.submit("integrate2d", "--n", str(10 + n)))
+            self.hotplate("result", "last")
+        self.assertNotIn(first, [job["id"] for job in self.answer("jobs")["jobs"]])
+        self.assertEqual(self.job(first)["state"], "COMPLETED")
+        np.testing.assert_array_equal(self.result(first, "c"), 2 * values)
 
 
 class Requests(Journal):
@@ -191,11 +335,15 @@ class Broken(harness.Case):
         self.hotplate("submit", "integrate2d", "--n", "10", code=harness.TRY_LATER,
                       says=("could not be written to the journal", str(self.folder / "file"), "hotplate run"))
         self.hotplate("run", "integrate2d", "--n", "10")
+        np.save(self.folder / "x.npy", np.ones(3))
+        self.hotplate("put", "x.npy", "--durable", code=harness.TRY_LATER, says=("array:x is on the daemon, and in no file", "could not be written"))
         self.assertIn("no detached jobs are taken", self.log())
         self.assertEqual(self.stop_daemon(daemon), 0)
 
     def test_without_a_journal_jobs_end_with_the_daemon(self):
         daemon = self.start_daemon(name="off")
+        np.save(self.folder / "x.npy", np.ones(3))
+        self.hotplate("--server", "off", "put", "x.npy", "--durable", code=harness.TRY_LATER, says="this daemon keeps no journal")
         job = self.answer("--server", "off", "submit", "integrate2d", "--n", "10")["jobId"]
         self.hotplate("--server", "off", "wait", job)
         self.stop_daemon(daemon, signal.SIGKILL)

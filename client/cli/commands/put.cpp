@@ -117,8 +117,16 @@ absl::Status Put(const Invocation& call) {
                          : Worded(Settled(array.status()), told);
       break;
     }
+    const bool durable = call.arguments.Flag("durable");
+    const absl::StatusOr<std::string> file = durable ? client->SaveArray(array->id(), &cancellation) : std::string();
+    if (!file.ok()) {
+      status = Worded(Settled(file.status()), "array:" + array->name() + " is on the daemon, and in no file: " +
+                                                  std::string(file.status().message()));
+      break;
+    }
     text += Done(call.console, "array:" + array->name() + "   " + Describe(array->signature()) + "   " +
-                                   BytesText(array->bytes()) + ", kept for " + DurationText(lease)) +
+                                   BytesText(array->bytes()) + ", kept for " + DurationText(lease) +
+                                   (durable ? ", also in " + Printable(*file) : "")) +
             "\n";
     essentials += (array->name().empty() ? array->id() : array->name()) + "\n";
     json.push_back(ToJson(*array));
@@ -142,7 +150,8 @@ Command PutCommand() {
           "that match. - is standard input and needs --name. If the connection breaks, put tries to reach the daemon\n"
           "for 2 minutes and continues the upload. With --replace the old array stays until the new one is complete,\n"
           "so there must be room for both. Of several uploads at the same time, the last to be complete stays. If\n"
-          "memory is short, a new upload takes that of an interrupted one.",
+          "memory is short, a new upload takes that of an interrupted one.\n"
+          "--durable needs a daemon with --journal on. Without it, arrays are saved when the daemon ends in time.",
       .example = "hotplate put a.npy --name A && hotplate run matmul array:A array:A --transpose-b -o array:G",
       .positionals = {{.name = "FILE",
                        .help = "a .npy file, a pattern such as '*.npy', or -",
@@ -152,6 +161,9 @@ Command PutCommand() {
                    .value = "NAME",
                    .help = "the array's name, for one file (default: the file's name without .npy)"},
                   {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps it (default 8h)"},
+                  {.names = "--durable",
+                   .value = "",
+                   .help = "write it to a file too, which the next daemon of the same name has it from"},
                   {.names = "--device", .value = "ID", .help = "jobs with it run there, unless they ask for another"},
                   {.names = "--replace",
                    .value = "",

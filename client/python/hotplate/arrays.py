@@ -278,6 +278,28 @@ class Array(Computing):
         self._client._core.renew(own.id, seconds("lease", lease))
         own.keep()
 
+    def make_durable(self) -> str:
+        """Has the daemon write it to a file: the next daemon of the same name has it, whatever becomes of this one.
+
+        It needs a name and a lease, and a daemon with `--journal on`.
+
+        Returns:
+            The .npy file: a path on the daemon's node.
+
+        Raises:
+            KeyError: it was freed.
+            ValueError: it is a view.
+            hotplate.errors.Busy: it has no name or no lease; the daemon keeps no journal; there is no room for the file, or it
+                cannot be written.
+
+        Example:
+            >>> A = gpu.array(x, name="A", lease="2h")
+            >>> A.make_durable()
+        """
+        self._check_is_no_view("is saved")
+        file: str = self._client._core.save_array(self._ref.id)
+        return file
+
     def free(self) -> None:
         """Frees it now, also for other clients that use it by its name. Using it afterwards raises KeyError.
 

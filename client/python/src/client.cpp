@@ -488,6 +488,12 @@ void BindClient(py::module_& module) {
           },
           py::arg("id"), py::arg("lease"))
       .def(
+          "save_array",
+          [](const PyClient& self, const std::string& id) {
+            return Ask(self, [&](auto& client, const auto* stop) { return client.SaveArray(id, stop); });
+          },
+          py::arg("id"))
+      .def(
           "job",
           [](const PyClient& self, const std::string& job_id) {
             return ToDict(Ask(self, [&](auto& client, const auto* stop) { return client.Job(job_id, stop); }));

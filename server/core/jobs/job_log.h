@@ -19,11 +19,11 @@ class JobLog {
   // The event has been applied to the job. Called under the jobs' lock, so that events come in one order: it must not
   // wait, or call anything that asks for a job.
   virtual void Append(const Job& job, const JobEvent& event) = 0;
-  // A durable job that must not run twice is about to run. Returns when that is written down, or cannot be.
+  // A durable job with `waits_for_start` is about to run. Returns when that is written down, or cannot be.
   virtual void WriteStart(const Job& job, const JobEvent& start, std::uint64_t sequence) = 0;
   // The run of a durable job is over. Calls `told` once, on any thread and with no lock held, when the end is written
-  // down, or cannot be; never after Suspend, if the job is to run again. `sequence`: of the end among the job's
-  // changes.
+  // down, or cannot be. Does not call it for a job that was interrupted after Suspend and is to run again. `sequence`:
+  // the end's, among the job's changes.
   virtual void WriteEnd(std::shared_ptr<const Job> job, const JobEvent& end, std::uint64_t sequence,
                         std::function<void()> told) = 0;
   // From now on durable jobs that do not complete are left to the next daemon.

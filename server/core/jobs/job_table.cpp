@@ -32,7 +32,7 @@ void JobTable::Restore(const std::shared_ptr<Job>& job, std::uint64_t number) {
   job->id = JobId(absl::StrCat(job->sequence));
   jobs_.emplace_hint(jobs_.end(), job->sequence, job);
   if (!job->request_key.empty()) {
-    // The newest job of a key has it. (The key is the job's own text.)
+    // The newest job of a request id has it. (The map's key is the job's own text.)
     requests_.erase(job->request_key);
     requests_.emplace(job->request_key, job.get());
   }

@@ -35,9 +35,9 @@ class JobTable {
   absl::Status CheckRoom(const Job& job) const;
   // Gives the job its sequence, which is above all before, and its id, and sets the room aside that it was promised.
   void Insert(const std::shared_ptr<Job>& job, std::uint64_t number);
-  // The same for a job of a daemon before this one.
+  // Inserts a job of a daemon before this one.
   void Restore(const std::shared_ptr<Job>& job, std::uint64_t number);
-  // One that has not ended leaves without a trace.
+  // Removes a job that has not ended, as if it had never been.
   std::shared_ptr<Job> Withdraw(Job& job);
   // Null for an id that is not there, or that `who` must not see.
   std::shared_ptr<Job> Find(const Principal& who, const std::string& id) const;

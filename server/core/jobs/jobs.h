@@ -63,7 +63,7 @@ class Jobs {
                                               std::uint64_t tag);
   // A durable job that was inserted is hidden until it is acknowledged.
   void Acknowledge(Job& job);
-  // It never was.
+  // Removes a job that was never acknowledged, as if it had never been.
   void Withdraw(Job& job);
   // A job of a daemon before this one, under its own number, with its events since it last was PENDING.
   void Restore(const std::shared_ptr<Job>& job, std::uint64_t number, const std::vector<JobEvent>& events);
@@ -76,9 +76,10 @@ class Jobs {
   void Started(Job& job, const std::string& device, SteadyTime at);
   // False: it has ended, or was asked before. Whoever has the job is to be told.
   bool RequestCancel(Job& job, std::string reason);
-  // Nobody has the job any more. Tells everybody; of a durable job, once its end is written down.
+  // Ends a job that neither waits nor runs any more, and tells its observers; of a durable job, once its end is written
+  // down.
   void End(Job& job, JobEnd end, std::vector<ArrayId> owned_arrays = {});
-  // The outputs of a restored job are there now. False: the job is not.
+  // Adds the outputs of a restored job, which were read from files. False if the job has left the table.
   bool Load(Job& job, std::shared_ptr<const JobEnd> end, std::vector<ArrayId> owned_arrays);
   // Facts needed to end a job.
   struct Standing {

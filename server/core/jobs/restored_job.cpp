@@ -7,7 +7,7 @@
 namespace hotplate::core {
 namespace {
 
-// It takes nothing and gives nothing: the name is all that is left of a kernel that may be gone.
+// Without inputs and outputs: this daemon may not have the kernel, and knows its name only.
 SharedSpec SpecByName(const std::string& name) {
   absl::StatusOr<KernelSpec> spec = KernelSpecBuilder(name, "of a daemon before this one").NoOutputs().Build();
   return spec.ok() ? std::make_shared<const KernelSpec>(*std::move(spec)) : SpecByName("unknown");
@@ -26,7 +26,7 @@ std::shared_ptr<Job> MakeRestored(const RestoredJob& restored, BoundJob bound, s
   std::shared_ptr<Job> job =
       MakeJob(restored.owner, restored.request, std::move(bound), restored.request_key, inline_bytes);
   job->sequence = restored.number;
-  // An end stays as long as new jobs leave room for it: it is written down.
+  // The journal has its end, so that it may make room for new jobs.
   if (restored.end != nullptr) job->promised = job->keeps_request = false;
   job->earlier.assign(restored.changes.begin(), restored.changes.begin() + LastPending(restored.changes));
   return job;

@@ -70,12 +70,10 @@ bool Drain::CutOff() {
       bound = std::max(bound, kEndWritten);
       continue;
     }
-    if (job->durable) {
-      parts_.suspend(*job);
-      continue;
+    if (!job->durable && IsChunked(*job)) {
+      bound = std::max<nanoseconds>(bound, std::chrono::milliseconds(job->spec().cancel_bound_ms()));
     }
-    if (IsChunked(*job)) bound = std::max<nanoseconds>(bound, std::chrono::milliseconds(job->spec().cancel_bound_ms()));
-    parts_.cancel(*job, reason);
+    parts_.cut_off(*job, reason);
   }
   const Time until = std::chrono::steady_clock::now() + bound + kCancelMargin;
   parts_.jobs.AwaitEnds(until, [](const Job& job) {

@@ -20,8 +20,8 @@ class Drain {
     Activities& activities;
     const ArrayStore& arrays;
     const Clock& clock;
-    std::function<void(Job&, const std::string& reason)> cancel;
-    std::function<void(Job&)> suspend;  // a durable one
+    // Cancels a job, or leaves a durable one to the next daemon.
+    std::function<void(Job&, const std::string& reason)> cut_off;
     const LogSink& log;
   };
   // Clients have what is theirs when no observer has anything unsent, the last use is kLinger ago (between two calls of

@@ -13,14 +13,14 @@ using ::testing::IsEmpty;
 // Writes nothing. An end is told when the test says that it is written.
 class SlowLog : public JobLog {
  public:
-  void Append(const Job&, const JobEvent& event) override { Add(std::string(Name(event.kind))); }
+  void Append(const Job&, const JobEvent& event) override { lines_.Add(std::string(Name(event.kind))); }
   void WriteStart(const Job&, const JobEvent&, std::uint64_t sequence) override {
-    Add("start " + std::to_string(sequence));
+    lines_.Add("start " + std::to_string(sequence));
   }
   void WriteEnd(std::shared_ptr<const Job>, const JobEvent& end, std::uint64_t sequence,
                 std::function<void()> told) override {
     if (suspended_.load() && end.end->state == JobState::kFailed) return;
-    Add("end " + std::to_string(sequence));
+    lines_.Add("end " + std::to_string(sequence));
     std::scoped_lock lock(mutex_);
     waiting_.push_back(std::move(told));
   }
@@ -39,20 +39,13 @@ class SlowLog : public JobLog {
     }
     for (const auto& one : told) one();
   }
-  std::vector<std::string> lines() {
-    std::scoped_lock lock(mutex_);
-    return std::exchange(lines_, {});
-  }
+  std::vector<std::string> lines() { return lines_.Take(); }
 
  private:
-  void Add(std::string line) {
-    std::scoped_lock lock(mutex_);
-    lines_.push_back(std::move(line));
-  }
   std::atomic<bool> suspended_{false};
   std::mutex mutex_;
   std::vector<std::function<void()>> waiting_;
-  std::vector<std::string> lines_;
+  Lines lines_;
 };
 
 class DurableJobsTest : public EngineTest {
@@ -183,6 +176,18 @@ TEST_F(DurableJobsTest, WhatCannotRunHereFailsWithTheReason) {
     EXPECT_THAT(Text(failed->end->error), HasSubstr(why));
   }
   EXPECT_EQ(engine_->Get(kRoot, JobId("72"))->kernel, "gone");
+}
+
+TEST_F(DurableJobsTest, WhatWasCancelledBeforeDoesNotRun) {
+  Start();
+  RestoredJob job = Restored(74, {Change(1, JobState::kPending), Change(2, JobState::kRunning)});
+  job.refusal = absl::CancelledError("was cancelled on request");
+  EXPECT_TRUE(engine_->Restore(std::move(job)).ok());
+  log_->Written();
+  const absl::StatusOr<JobSnapshot> cancelled = engine_->Get(kRoot, JobId("74"));
+  ASSERT_TRUE(cancelled.ok()) << cancelled.status();
+  EXPECT_EQ(cancelled->state, JobState::kCancelled);
+  EXPECT_EQ(Text(cancelled->end->error), "was cancelled on request");
 }
 
 TEST_F(DurableJobsTest, AnEndOfBeforeCanBeFetched) {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/core/engine.h"
@@ -32,6 +33,24 @@ class FakeClock : public Clock {
  private:
   static constexpr std::int64_t kEpoch = 1'700'000'000'000'000'000;
   std::atomic<std::int64_t> now_{1'000'000'000};
+};
+
+// What happened, in the order in which it did.
+class Lines {
+ public:
+  void Add(std::string line) {
+    std::scoped_lock lock(mutex_);
+    lines_.push_back(std::move(line));
+  }
+  // Those since the last call.
+  std::vector<std::string> Take() {
+    std::scoped_lock lock(mutex_);
+    return std::exchange(lines_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
 };
 
 // A door that runs of a kernel wait at.

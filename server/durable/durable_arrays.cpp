@@ -1,0 +1,96 @@
+#include "server/durable/durable_arrays.h"
+
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/array/npy.h"
+#include "kernels/base/quantity.h"
+
+namespace hotplate::server {
+
+using core::LogLevel;
+using journal::Durability;
+
+absl::StatusOr<core::ArraySnapshot> DurableArrays::Read(const journal::ArraySaved& saved, core::nanoseconds lease) {
+  std::variant<NpyFile, NpyError> opened = NpyFile::Open(saved.file);
+  if (const auto* error = std::get_if<NpyError>(&opened)) return absl::UnavailableError(error->message);
+  NpyFile& file = std::get<NpyFile>(opened);
+  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays_.AllocateArray(ByteSize(file.signature()).value_or(0));
+  if (!buffer.ok()) return buffer.status();
+  if (const auto error = file.Read((*buffer)->bytes())) return absl::UnavailableError(error->message);
+  const core::Principal owner{saved.owner, core::SessionId(), core::Scope::kSubmit};
+  return arrays_.Adopt(owner, file.signature(), saved.name, lease, *std::move(buffer));
+}
+
+void DurableArrays::Restore(const std::vector<journal::ArraySaved>& saved) {
+  std::uint64_t bytes = 0;
+  std::size_t count = 0;
+  for (const journal::ArraySaved& one : saved) {
+    const core::nanoseconds left = one.lease_end - core::WallTime::clock::now();
+    if (left <= core::nanoseconds::zero()) {
+      journal_.Append(journal::ArrayGone{one.file}, Durability::kBehind);
+      log_(LogLevel::kInfo, absl::StrCat("array ", one.name, " of a daemon before this one: its lease is over; ",
+                                         "it is still in ", one.file));
+      continue;
+    }
+    const absl::StatusOr<core::ArraySnapshot> array = Read(one, left);
+    if (!array.ok()) {
+      log_(LogLevel::kWarning, absl::StrCat("array ", one.name, " of a daemon before this one is not back: ", one.file,
+                                            ": ", array.status().message()));
+      continue;
+    }
+    bytes += array->bytes;
+    ++count;
+    MutexLock lock(mutex_);
+    saved_[one.file] = {array->id, one.lease_end};
+  }
+  if (count > 0) {
+    log_(LogLevel::kInfo,
+         absl::StrCat("from files: ", count, " arrays of daemons before this one, ", BytesText(bytes)));
+  }
+}
+
+journal::ArraySaved DurableArrays::Keep(const core::ArraySnapshot& array, const std::string& file) {
+  MutexLock lock(mutex_);
+  saved_[file] = {array.id, *array.lease_end};
+  return {.file = file, .name = array.name, .owner = array.owner.token, .lease_end = *array.lease_end};
+}
+
+void DurableArrays::NoteSaved(const core::ArrayId& id, const std::string& file) {
+  const absl::StatusOr<core::ArraySnapshot> array = arrays_.Describe(core::Everybody(), id.value());
+  if (!array.ok() || array->name.empty() || !array->lease_end) return;
+  journal_.Append(Keep(*array, file), Durability::kBehind);
+}
+
+absl::Status DurableArrays::WriteSaved(const core::ArraySnapshot& array, const std::string& file) {
+  return journal_.Write(Keep(array, file));
+}
+
+std::string DurableArrays::FileOf(const core::ArrayId& id) const {
+  MutexLock lock(mutex_);
+  for (const auto& [file, saved] : saved_) {
+    if (saved.id == id) return file;
+  }
+  return "";
+}
+
+void DurableArrays::Look() {
+  MutexLock lock(mutex_);
+  for (auto at = saved_.begin(); at != saved_.end();) {
+    auto& [file, saved] = *at;
+    const absl::StatusOr<core::ArraySnapshot> array = arrays_.Describe(core::Everybody(), saved.id.value());
+    if (!array.ok() || !array->lease_end) {
+      journal_.Append(journal::ArrayGone{file}, Durability::kBehind);
+      at = saved_.erase(at);
+      continue;
+    }
+    if (*array->lease_end != saved.lease_end) {
+      saved.lease_end = *array->lease_end;
+      journal_.Append(journal::ArraySaved{file, array->name, array->owner.token, saved.lease_end}, Durability::kBehind);
+    }
+    ++at;
+  }
+}
+
+}  // namespace hotplate::server

@@ -1,0 +1,53 @@
+// Arrays that outlive the daemon: named ones under a lease, once they are in files, which is at the daemon's end or
+// when somebody asks for it. The journal knows the files, and the next daemon of the name reads them again.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/base/mutex.h"
+#include "server/core/arrays/arrays.h"
+#include "server/core/options.h"
+#include "server/journal/journal.h"
+
+namespace hotplate::server {
+
+// Thread-safe.
+class DurableArrays {
+ public:
+  using Log = std::function<void(core::LogLevel, const std::string&)>;
+  // Both must outlive it.
+  DurableArrays(core::ArrayStore& arrays, journal::Journal& journal, Log log)
+      : arrays_(arrays), journal_(journal), log_(std::move(log)) {}
+
+  // The arrays of daemons before this one, under the rest of their leases. What cannot be had stays in its file, and
+  // the log says why. Waits for the file system.
+  void Restore(const std::vector<journal::ArraySaved>& saved);
+  // The array, if it has a name and a lease, is whole in this file.
+  void NoteSaved(const core::ArrayId& id, const std::string& file);
+  // The same, and waits until the journal has it.
+  absl::Status WriteSaved(const core::ArraySnapshot& array, const std::string& file);
+  // Its file, if it is in one: arrays do not change. Else empty.
+  std::string FileOf(const core::ArrayId& id) const;
+  // Notes which arrays have been freed, or have another lease. Now and then.
+  void Look();
+
+ private:
+  struct Saved {
+    core::ArrayId id;
+    core::WallTime lease_end;
+  };
+  absl::StatusOr<core::ArraySnapshot> Read(const journal::ArraySaved& saved, core::nanoseconds lease);
+  journal::ArraySaved Keep(const core::ArraySnapshot& array, const std::string& file);
+
+  core::ArrayStore& arrays_;
+  journal::Journal& journal_;
+  const Log log_;
+  mutable Mutex mutex_;
+  std::map<std::string, Saved> saved_ ABSL_GUARDED_BY(mutex_);  // by file
+};
+
+}  // namespace hotplate::server

@@ -1,0 +1,183 @@
+// What the journal has of jobs that daemons before this one took, as the engine takes it back.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "server/durable/durable_jobs.h"
+#include "server/durable/job_messages.h"
+
+namespace hotplate::server {
+namespace {
+
+using core::LogLevel;
+
+// Files of results are written side by side: each waits for the disk.
+constexpr std::size_t kWriters = 4;
+// Of a job whose daemon ends each time: a kernel that takes its daemon along is not to do so for ever.
+constexpr std::ptrdiff_t kMostRuns = 5;
+
+journal::WallTime Ago(std::chrono::nanoseconds time) {
+  return journal::WallTime::clock::now() - std::chrono::duration_cast<journal::WallTime::duration>(time);
+}
+
+std::ptrdiff_t RunsOf(const core::RestoredJob& job) {
+  return std::count_if(job.changes.begin(), job.changes.end(),
+                       [](const auto& change) { return change.state == core::JobState::kRunning; });
+}
+
+}  // namespace
+
+void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts, const Parse& parse) {
+  engine_ = &engine;
+  facts_ = facts;
+  ends_ = std::make_unique<FileThread>(kWriters);
+  telling_ = std::make_unique<FileThread>();
+  if (journal_ == nullptr) return;
+  stored_ = std::make_unique<StoredResults>(engine, *spool_);
+  journal::Recovered recovered = std::exchange(recovered_, {});
+  arrays_ = std::make_unique<DurableArrays>(engine.arrays(), *journal_, options_.log);
+  arrays_->Restore(recovered.arrays);
+  // The memory is for the newest. The oldest come first: they are also the first that make room for new ones.
+  std::uint64_t bytes_left = options_.retained_bytes;
+  std::set<std::uint64_t> in_memory;
+  for (auto kept = recovered.ended.rbegin(); kept != recovered.ended.rend(); ++kept) {
+    if (kept->outputs.size() > bytes_left) continue;
+    bytes_left -= kept->outputs.size();
+    in_memory.insert(kept->accepted.number);
+  }
+  for (const journal::KeptJob& kept : recovered.ended) RestoreEnded(kept, in_memory.contains(kept.accepted.number));
+  // Lanes take the first that comes.
+  std::stable_sort(recovered.unfinished.begin(), recovered.unfinished.end(),
+                   [](const auto& a, const auto& b) { return a.accepted.priority > b.accepted.priority; });
+  for (const journal::KeptJob& kept : recovered.unfinished) RestoreUnfinished(kept, parse);
+  std::size_t away = 0;
+  {
+    MutexLock lock(mutex_);
+    away = away_.size();
+  }
+  if (!recovered.ended.empty() || !recovered.unfinished.empty()) {
+    Say(LogLevel::kInfo, absl::StrCat("from the journal: ", recovered.unfinished.size() - away,
+                                      " jobs that go on, and the ends of ", recovered.ended.size()));
+  }
+  pruning_ = std::jthread([this](const std::stop_token& stop) { PruneNowAndThen(stop); });
+}
+
+void DurableJobs::RestoreEnded(const journal::KeptJob& kept, bool in_memory) {
+  core::RestoredJob job = RestoredFrom(kept);
+  // A request id is known for the retention time, and an old one means a new job.
+  if (*kept.end_time < Ago(options_.retention)) job.request_key.clear();
+  absl::StatusOr<core::JobEnd> end = EndFrom(kept, in_memory ? &engine_->arrays() : nullptr);
+  if (!end.ok()) return Say(LogLevel::kError, std::string(end.status().message()));
+  const bool stored =
+      std::any_of(end->outputs.begin(), end->outputs.end(), [](const auto& output) { return output.stored; });
+  if (stored) stored_->Add(job.number, kept.results);
+  job.end = std::make_shared<const core::JobEnd>(*std::move(end));
+  engine_->Restore(std::move(job)).IgnoreError();  // refused is only what has yet to run
+}
+
+void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& parse) {
+  core::RestoredJob job = RestoredFrom(kept);
+  const bool ran_last = job.changes.back().state == core::JobState::kRunning;
+  const std::ptrdiff_t runs = RunsOf(job);
+  if (kept.cancel_time) {
+    job.refusal = absl::CancelledError(absl::StrCat("job ", job.number, " was cancelled on request, before it ended"));
+  } else if (ran_last && !kept.accepted.may_rerun) {
+    job.refusal = absl::AbortedError("it ran when its daemon ended, and is not to run again (--no-rerun)");
+  } else if (runs >= kMostRuns) {
+    job.refusal = absl::AbortedError(absl::StrCat(
+        "it has run ", runs, " times, and its daemon ended each time before it did: it may be what ended them"));
+  } else {
+    if (ran_last) {
+      journal::JobRequeued again{.number = job.number,
+                                 .sequence = job.changes.size() + 1,
+                                 .time = journal::WallTime::clock::now(),
+                                 .reason = "its daemon ended"};
+      job.changes.push_back({again.sequence, core::JobState::kPending, again.time, ""});
+      journal_->Append(std::move(again), journal::Durability::kBehind);
+    }
+    absl::StatusOr<core::JobRequest> request = RequestOf(kept, job.owner, /*ran=*/runs > 0, parse);
+    if (request.ok()) {
+      request->payload_hash = job.request.payload_hash;
+      job.request = *std::move(request);
+    }
+    job.refusal = request.status();
+  }
+  const std::uint64_t number = job.number;
+  Away away{.owner = job.owner.token, .request_key = job.request_key, .why = ""};
+  if (const absl::Status later = engine_->Restore(std::move(job)); !later.ok()) {
+    away.why =
+        absl::StrCat("job ", number, " waits in the journal for the next daemon of this name: ", later.message());
+    Say(LogLevel::kWarning, away.why);
+    MutexLock lock(mutex_);
+    away_[number] = std::move(away);
+  }
+}
+
+absl::Status DurableJobs::CancelAway(std::uint64_t number) {
+  {
+    MutexLock lock(mutex_);
+    if (away_.erase(number) == 0) return absl::OkStatus();  // somebody was faster
+  }
+  absl::StatusOr<journal::KeptJob> kept = Find(number);
+  if (!kept.ok()) return kept.status();
+  kept->cancel_time = journal::WallTime::clock::now();
+  RestoreUnfinished(*kept, nullptr);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<core::JobRequest> DurableJobs::RequestOf(const journal::KeptJob& kept, const core::Principal& owner,
+                                                        bool ran, const Parse& parse) const {
+  v1::JobSpec spec;
+  if (!spec.ParseFromString(kept.accepted.request)) return absl::DataLossError("its request is no message of one");
+  if (ran) {
+    // The files that it wrote before are its own.
+    for (v1::JobOutput& output : *spec.mutable_outputs()) output.set_replace(!output.path().empty());
+  }
+  absl::StatusOr<core::JobRequest> request = parse(owner, spec);
+  if (!request.ok()) return request;
+  for (core::JobInput& input : request->inputs) {
+    for (const journal::SpooledFile& file : kept.accepted.inputs) {
+      if (file.name != input.name || !file.signature) continue;
+      // Opened when it runs: ten thousand that wait would take all descriptors.
+      input.signature = *file.signature;
+      input.source = core::StoredArray{spool_->PathOf(file)};
+    }
+  }
+  return request;
+}
+
+absl::StatusOr<journal::KeptJob> DurableJobs::Find(std::uint64_t number) const {
+  absl::StatusOr<journal::KeptJob> kept;
+  const absl::Status read = journal_->With([&](journal::Index& index) {
+    kept = journal::FindJob(index, number);
+    return kept.status();
+  });
+  if (!read.ok()) return read;
+  return kept;
+}
+
+bool DurableJobs::MustRecall(const core::Principal& who, const core::JobId& id, bool result) const {
+  if (journal_ == nullptr || core::JobTable::NumberOf(id.value()) == 0) return false;
+  return !engine_->Find(who, id).ok() || (result && stored_->Has(id));
+}
+
+absl::Status DurableJobs::Recall(const core::Principal& who, const core::JobId& id, bool result) {
+  if (!engine_->Find(who, id).ok()) {
+    const absl::StatusOr<journal::KeptJob> kept = Find(core::JobTable::NumberOf(id.value()));
+    if (absl::IsNotFound(kept.status())) return absl::OkStatus();
+    if (!kept.ok()) return kept.status();
+    const bool visible = who.scope == core::Scope::kAdmin || who.token == kept->accepted.owner;
+    if (!visible || kept->attached || kept->release_time || !journal::IsEnd(kept->state)) return absl::OkStatus();
+    RestoreEnded(*kept, /*in_memory=*/kept->outputs.size() <= options_.retained_bytes);
+  }
+  return result ? stored_->Load(who, id) : absl::OkStatus();
+}
+
+std::string DurableJobs::WhyAway(const std::string& id) const {
+  MutexLock lock(mutex_);
+  const auto at = away_.find(core::JobTable::NumberOf(id));
+  return at == away_.end() ? "" : at->second.why;
+}
+
+}  // namespace hotplate::server
