@@ -238,10 +238,7 @@ ServiceContext::Parts Assembly::Parts() const {
   if (durable_ != nullptr) {
     parts.save_array = [this](const core::ArraySnapshot& array) -> absl::StatusOr<std::string> {
       if (absl::Status status = durable_->Accepting(); !status.ok()) return status;
-      absl::StatusOr<std::string> file = saver_->SaveNow(array);
-      const absl::Status written = file.ok() ? durable_->arrays()->WriteSaved(array, *file) : file.status();
-      if (!written.ok()) return written;
-      return file;
+      return saver_->SaveNow(array);
     };
   }
   parts.room_to_save = [this] { return saver_->room(); };

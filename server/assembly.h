@@ -57,9 +57,9 @@ class Assembly {
   ArraySaver& saver() { return *saver_; }
   AllocationEnd& allocation_end() const { return *end_; }
   // From a signal of the batch system's to its KILL.
-  // Nobody uses the daemon: those that were to go on after it are not needed. Waits for Slurm.
-  void CancelSuccessors();
   core::nanoseconds kill_wait() const { return kill_wait_.load(); }
+  // Nobody uses the daemon: cancels the jobs that were to follow on its own. Waits for Slurm.
+  void CancelSuccessors();
   // Nobody finds the daemon any more.
   void Withdraw() {
     slot_->Withdraw();

@@ -51,20 +51,19 @@ void DurableArrays::Restore(const std::vector<journal::ArraySaved>& saved) {
   }
 }
 
-journal::ArraySaved DurableArrays::Keep(const core::ArraySnapshot& array, const std::string& file) {
+void DurableArrays::WriteSaved(const core::ArraySnapshot& array, const std::string& file, Durability durability,
+                               journal::Completion done) {
+  // Under the lock, so that the journal has it before Look finds the array gone.
   MutexLock lock(mutex_);
   saved_[file] = {array.id, *array.lease_end};
-  return {.file = file, .name = array.name, .owner = array.owner.token, .lease_end = *array.lease_end};
+  journal_.Append(journal::ArraySaved{file, array.name, array.owner.token, *array.lease_end}, durability,
+                  std::move(done));
 }
 
 void DurableArrays::NoteSaved(const core::ArrayId& id, const std::string& file) {
   const absl::StatusOr<core::ArraySnapshot> array = arrays_.Describe(core::Everybody(), id.value());
   if (!array.ok() || array->name.empty() || !array->lease_end) return;
-  journal_.Append(Keep(*array, file), Durability::kBehind);
-}
-
-absl::Status DurableArrays::WriteSaved(const core::ArraySnapshot& array, const std::string& file) {
-  return journal_.Write(Keep(array, file));
+  WriteSaved(*array, file, Durability::kBehind);
 }
 
 std::string DurableArrays::FileOf(const core::ArrayId& id) const {
@@ -81,7 +80,7 @@ void DurableArrays::Look() {
     auto& [file, saved] = *at;
     const absl::StatusOr<core::ArraySnapshot> array = arrays_.Describe(core::Everybody(), saved.id.value());
     if (!array.ok() || !array->lease_end) {
-      journal_.Append(journal::ArrayGone{file}, Durability::kBehind);
+      journal_.Append(journal::ArrayGone{file}, Durability::kSynced);
       at = saved_.erase(at);
       continue;
     }

@@ -28,11 +28,12 @@ class DurableArrays {
   void Restore(const std::vector<journal::ArraySaved>& saved);
   // The array, if it has a name and a lease, is whole in this file.
   void NoteSaved(const core::ArrayId& id, const std::string& file);
-  // The same, and waits until the journal has it.
-  absl::Status WriteSaved(const core::ArraySnapshot& array, const std::string& file);
+  // The same of one that has both. `done` is called when the journal has it (journal/writer.h).
+  void WriteSaved(const core::ArraySnapshot& array, const std::string& file, journal::Durability durability,
+                  journal::Completion done = nullptr);
   // Its file, if it is in one: arrays do not change. Else empty.
   std::string FileOf(const core::ArrayId& id) const;
-  // Notes which arrays have been freed, or have another lease. Now and then.
+  // Notes which arrays have been freed, or have another lease. When one may have been, and now and then.
   void Look();
 
  private:
@@ -41,7 +42,6 @@ class DurableArrays {
     core::WallTime lease_end;
   };
   absl::StatusOr<core::ArraySnapshot> Read(const journal::ArraySaved& saved, core::nanoseconds lease);
-  journal::ArraySaved Keep(const core::ArraySnapshot& array, const std::string& file);
 
   core::ArrayStore& arrays_;
   journal::Journal& journal_;

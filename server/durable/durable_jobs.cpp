@@ -16,6 +16,12 @@
 namespace hotplate::server {
 namespace {
 
+std::string NotInJournal(const std::string& what, const core::JobId& job) {
+  return absl::StrCat(what, " of job ", job.value(),
+                      " is not in the journal; should this daemon die before it is, the "
+                      "next one would run the job again");
+}
+
 using core::LogLevel;
 using std::chrono::steady_clock;
 
@@ -65,9 +71,11 @@ absl::Status DurableJobs::OpenSpool() {
     return spool_->Claim(options_.journal.folder, /*replace=*/true);
   };
   absl::Status opened = open(root);
+  if (!absl::IsFailedPrecondition(opened)) return opened;
   // Another HOTPLATE_DIR has a daemon of this name on the same scratch.
-  if (absl::IsFailedPrecondition(opened)) opened = open(absl::StrCat(options_.spool, "-", journal_->id()));
-  return opened;
+  const std::string own = absl::StrCat(options_.spool, "-", journal_->id());
+  Say(LogLevel::kWarning, absl::StrCat("inputs and results of jobs go to ", own, ": ", opened.message()));
+  return open(own);
 }
 
 absl::Status DurableJobs::OpenJournal() {
@@ -127,21 +135,19 @@ absl::StatusOr<journal::Spool::Stored> DurableJobs::StoreInputs(const core::Job&
   return stored;
 }
 
-absl::Status DurableJobs::CheckNotAway(const core::Principal& who, const core::JobRequest& request) const {
-  const std::string key = core::JobTable::RequestKey(who.token, request.request_id);
+absl::Status DurableJobs::CheckNotAway(const core::Principal& who, const std::string& request_id) const {
+  const std::string key = core::JobTable::RequestKey(who.token, request_id);
   MutexLock lock(mutex_);
   for (const auto& [number, away] : away_) {
     if (key.empty() || away.request_key != key) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat("request_id \"", request.request_id, "\" belongs to job ", number, ": ", away.why));
+        absl::StrCat("request_id \"", request_id, "\" belongs to job ", number, ": ", away.why));
   }
   return absl::OkStatus();
 }
 
 void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, const v1::JobSpec& spec, Done done) {
-  absl::Status status = Accepting();
-  if (status.ok()) status = CheckNotAway(who, request);
-  if (!status.ok()) return done(status);
+  if (absl::Status status = Accepting(); !status.ok()) return done(status);
   std::string bytes = wire::CanonicalBytes(spec);
   const std::string kernel = request.kernel;
   absl::StatusOr<core::Engine::Accepted> accepted = engine_->Accept(who, std::move(request));
@@ -192,8 +198,8 @@ void DurableJobs::Cancel(const core::Principal& who, const core::JobId& id, Canc
   absl::StatusOr<core::JobSnapshot> job = engine_->Cancel(who, id);
   if (journal_ == nullptr || !job.ok() || !job->durable || core::IsEnd(job->state)) return done(std::move(job));
   journal::JobCancelRequested record{number, journal::WallTime::clock::now()};
-  WriteAndTell(std::move(record), {absl::StrCat("the cancel of job ", id.value()),
-                                   [done = std::move(done), job = *std::move(job)] { done(job); }});
+  WriteAndTell(std::move(record), {NotInJournal("the cancel", id), [done = std::move(done), job = *std::move(job)](
+                                                                       const absl::Status&) { done(job); }});
 }
 
 void DurableJobs::Append(const core::Job& job, const core::JobEvent& event) {
@@ -290,7 +296,7 @@ void DurableJobs::Write(const Ending& ending) {
       return output.data != nullptr || output.array.empty();
     });
     if (!in_index) {
-      SayUnwritten(ending.Name(), files.status());
+      Say(LogLevel::kError, absl::StrCat(NotInJournal("the end", ending.job->id), ": ", files.status().message()));
       return ending.told();
     }
     Say(LogLevel::kWarning, absl::StrCat("the result of job ", ending.job->id.value(),
@@ -305,32 +311,40 @@ void DurableJobs::Write(const Ending& ending) {
                                  .outputs = std::move(message.outputs),
                                  .results = *std::move(files),
                                  .use = UseOf(end)},
-               {ending.Name(), ending.told});
+               {NotInJournal("the end", ending.job->id), [told = ending.told](const absl::Status&) { told(); }});
+}
+
+void DurableJobs::SaveArray(const core::ArraySnapshot& array, const std::string& file,
+                            std::function<void(absl::Status)> done) {
+  const std::uint64_t key = untold_.Add(
+      {absl::StrCat("array ", array.name, " is not in the journal; should this daemon die, the next one lacks it"),
+       [done = std::move(done)](const absl::Status& written) {
+         done(written.ok() ? written : absl::FailedPreconditionError(written.message()));
+       }});
+  arrays_->WriteSaved(array, file, journal::Durability::kSynced, TellWhenWritten(key));
 }
 
 void DurableJobs::WriteAndTell(journal::Record record, Untold::News news) {
-  // A disk that is full may stay so for days: then TellAll tells.
   const std::uint64_t key = untold_.Add(std::move(news));
-  journal_->Append(std::move(record), journal::Durability::kSynced, [this, key](const absl::Status& written) {
-    const Untold::News waiting = untold_.Take(key);
-    if (waiting.tell == nullptr) return;
-    if (!written.ok()) SayUnwritten(waiting.what, written);
-    if (stopped_.load() || !telling_->Post(1, waiting.tell).ok()) waiting.tell();
-  });
+  journal_->Append(std::move(record), journal::Durability::kSynced, TellWhenWritten(key));
+}
+
+// A disk that is full may stay so for days: then TellAll tells.
+journal::Completion DurableJobs::TellWhenWritten(std::uint64_t key) {
+  return [this, key](const absl::Status& written) {
+    const Untold::News news = untold_.Take(key);
+    if (news.tell == nullptr) return;
+    if (!written.ok()) Say(LogLevel::kError, absl::StrCat(news.if_not, ": ", written.message()));
+    const auto tell = [news, written] { news.tell(written); };
+    if (!telling_->Post(1, tell).ok()) tell();
+  };
 }
 
 void DurableJobs::TellAll(const absl::Status& why) {
   for (const Untold::News& news : untold_.TakeAll()) {
-    SayUnwritten(news.what, why);
-    news.tell();
+    Say(LogLevel::kError, absl::StrCat(news.if_not, ": ", why.message()));
+    news.tell(why);
   }
-}
-
-void DurableJobs::SayUnwritten(const std::string& what, const absl::Status& why) const {
-  Say(LogLevel::kError, absl::StrCat(what,
-                                     " is not in the journal; should this daemon die before it is, the next one "
-                                     "would run the job again: ",
-                                     why.message()));
 }
 
 absl::StatusOr<journal::PruneReport> DurableJobs::Prune(std::chrono::nanoseconds age) {
@@ -381,8 +395,8 @@ void DurableJobs::Stop() {
   stopped_.store(true);
   // When the writer comes to this, it has told of all that was written before, and tells of nothing more.
   if (journal_ != nullptr) journal_->With([](journal::Index&) { return absl::OkStatus(); }).IgnoreError();
-  ends_.reset();
-  telling_.reset();
+  if (ends_ != nullptr) ends_->Stop();
+  if (telling_ != nullptr) telling_->Stop();
 }
 
 void DurableJobs::Close(const std::string& reason) {

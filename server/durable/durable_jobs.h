@@ -78,6 +78,8 @@ class DurableJobs : public core::JobLog {
   bool MustRecall(const core::Principal& who, const core::JobId& id, bool result) const;
   // Brings it back. OK also for a job that never was. Waits for the file system. One call at a time.
   absl::Status Recall(const core::Principal& who, const core::JobId& id, bool result);
+  // FAILED_PRECONDITION if the request id is that of a job that waits for the next daemon.
+  absl::Status CheckNotAway(const core::Principal& who, const std::string& request_id) const;
   // Of a job that the journal has, and that cannot go on under this daemon, why; else empty.
   std::string WhyAway(const std::string& id) const;
 
@@ -86,6 +88,9 @@ class DurableJobs : public core::JobLog {
 
   // From Restore on. Null: the journal could not be opened.
   DurableArrays* arrays() const { return arrays_.get(); }
+  // The array is whole in this file. Calls `done` once, on any thread, when the next daemon would have it, or would
+  // not.
+  void SaveArray(const core::ArraySnapshot& array, const std::string& file, std::function<void(absl::Status)> done);
 
   void Append(const core::Job& job, const core::JobEvent& event) override;
   void WriteStart(const core::Job& job, const core::JobEvent& start, std::uint64_t sequence) override;
@@ -103,11 +108,11 @@ class DurableJobs : public core::JobLog {
     core::JobEvent event;
     std::uint64_t sequence;
     std::function<void()> told;
-    std::string Name() const { return "the end of job " + job->id.value(); }
   };
   // A job that has to wait for the next daemon.
   struct Away {
     std::string owner, request_key, why;
+    bool ending = false;  // somebody cancels it
   };
 
   explicit DurableJobs(Options options) : options_(std::move(options)) {}
@@ -121,7 +126,6 @@ class DurableJobs : public core::JobLog {
                                              const Parse& parse) const;
   // Ends a job that is away.
   absl::Status CancelAway(std::uint64_t number);
-  absl::Status CheckNotAway(const core::Principal& who, const core::JobRequest& request) const;
   absl::StatusOr<journal::Spool::Stored> StoreInputs(const core::Job& job, const v1::JobSpec& spec);
   // Of a job that does not outlive the daemon, for the history.
   void NoteEnd(const core::Job& job);
@@ -133,7 +137,8 @@ class DurableJobs : public core::JobLog {
   void WriteAndTell(journal::Record record, Untold::News news);
   // What waits to be written is told all the same.
   void TellAll(const absl::Status& why);
-  void SayUnwritten(const std::string& what, const absl::Status& why) const;
+  // For the journal: calls the news of that key.
+  journal::Completion TellWhenWritten(std::uint64_t key);
   absl::Status NotTaken(const absl::Status& why) const;
   void Say(core::LogLevel level, const std::string& text) const { options_.log(level, text); }
 

@@ -104,7 +104,7 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
     job.refusal = request.status();
   }
   const std::uint64_t number = job.number;
-  Away away{.owner = job.owner.token, .request_key = job.request_key, .why = ""};
+  Away away{.owner = job.owner.token, .request_key = job.request_key, .why = "", .ending = false};
   if (const absl::Status later = engine_->Restore(std::move(job)); !later.ok()) {
     away.why =
         absl::StrCat("job ", number, " waits in the journal for the next daemon of this name: ", later.message());
@@ -117,13 +117,24 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
 absl::Status DurableJobs::CancelAway(std::uint64_t number) {
   {
     MutexLock lock(mutex_);
-    if (away_.erase(number) == 0) return absl::OkStatus();  // somebody was faster
+    const auto at = away_.find(number);
+    if (at == away_.end()) return absl::OkStatus();  // somebody was faster
+    if (std::exchange(at->second.ending, true)) {
+      return absl::UnavailableError(absl::StrCat("job ", number, " is being cancelled; try again"));
+    }
   }
   absl::StatusOr<journal::KeptJob> kept = Find(number);
-  if (!kept.ok()) return kept.status();
-  kept->cancel_time = journal::WallTime::clock::now();
-  RestoreUnfinished(*kept, nullptr);
-  return absl::OkStatus();
+  if (kept.ok()) {
+    kept->cancel_time = journal::WallTime::clock::now();
+    RestoreUnfinished(*kept, nullptr);
+  }
+  MutexLock lock(mutex_);
+  if (kept.ok()) {
+    away_.erase(number);
+  } else {
+    away_[number].ending = false;
+  }
+  return kept.status();
 }
 
 absl::StatusOr<core::JobRequest> DurableJobs::RequestOf(const journal::KeptJob& kept, const core::Principal& owner,
@@ -164,11 +175,13 @@ bool DurableJobs::MustRecall(const core::Principal& who, const core::JobId& id, 
 
 absl::Status DurableJobs::Recall(const core::Principal& who, const core::JobId& id, bool result) {
   if (!engine_->Find(who, id).ok()) {
-    const absl::StatusOr<journal::KeptJob> kept = Find(core::JobTable::NumberOf(id.value()));
+    absl::StatusOr<journal::KeptJob> kept = Find(core::JobTable::NumberOf(id.value()));
     if (absl::IsNotFound(kept.status())) return absl::OkStatus();
     if (!kept.ok()) return kept.status();
     const bool visible = who.scope == core::Scope::kAdmin || who.token == kept->accepted.owner;
     if (!visible || kept->attached || kept->release_time || !journal::IsEnd(kept->state)) return absl::OkStatus();
+    kept->fetch_time.reset();            // it stays for whoever asks now
+    kept->accepted.request_key.clear();  // which a newer job may have
     RestoreEnded(*kept, /*in_memory=*/kept->outputs.size() <= options_.retained_bytes);
   }
   return result ? stored_->Load(who, id) : absl::OkStatus();

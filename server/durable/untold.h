@@ -1,4 +1,4 @@
-// What somebody waits to hear until it is written down, or cannot be: the ends of jobs, answers to cancels.
+// What somebody waits to hear until it is written down, or cannot be: ends of jobs, answers to cancels and saves.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "kernels/base/mutex.h"
 
 namespace hotplate::server {
@@ -16,8 +17,9 @@ namespace hotplate::server {
 class Untold {
  public:
   struct News {
-    std::string what;  // "the end of job 7"
-    std::function<void()> tell;
+    // The sentence for the log where it cannot be written: "the end of job 7 is not in the journal; should …".
+    std::string if_not;
+    std::function<void(const absl::Status& written)> tell;
   };
 
   std::uint64_t Add(News news) {

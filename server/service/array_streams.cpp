@@ -75,6 +75,7 @@ class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     writer_.reset();
     const absl::StatusOr<core::ArraySnapshot> array = context_.arrays().Describe(who_, array_id_);
     if (!array.ok()) return array.status();
+    context_.NoteFreedArrays();  // it may have replaced one
     v1::WriteArrayResponse response;
     wire::ToProto(*array, *response.mutable_array());
     response.set_generation(context_.generation());

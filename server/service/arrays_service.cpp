@@ -91,7 +91,9 @@ grpc::ServerUnaryReactor* ArraysService::Free(grpc::CallbackServerContext* call,
                                               v1::FreeArrayResponse* response) {
   return AnswerNow(context_, call, core::Scope::kSubmit, [&](const core::Principal& who) {
     response->set_generation(context_.generation());
-    return context_.arrays().Free(who, request->array_id().substr(0, kLongestName));
+    absl::Status freed = context_.arrays().Free(who, request->array_id().substr(0, kLongestName));
+    if (freed.ok()) context_.NoteFreedArrays();
+    return freed;
   });
 }
 
@@ -112,9 +114,11 @@ grpc::ServerUnaryReactor* ArraysService::Save(grpc::CallbackServerContext* call,
   if (status.ok()) {
     status = context_.PostForFiles(1, [=, this, who = *who] {
       const auto array = context_.arrays().Describe(who, request->array_id().substr(0, kLongestName));
-      const absl::StatusOr<std::string> file = array.ok() ? context_.SaveArray(*array) : array.status();
-      if (file.ok()) response->set_file(*file);
-      reactor->Finish(wire::ToGrpc(file.ok() ? Show(array, context_, *response) : file.status()));
+      if (!array.ok()) return reactor->Finish(wire::ToGrpc(array.status()));
+      context_.SaveArray(*array, [=, this](const absl::StatusOr<std::string>& file) {
+        if (file.ok()) response->set_file(*file);
+        reactor->Finish(wire::ToGrpc(file.ok() ? Show(array, context_, *response) : file.status()));
+      });
     });
   }
   if (!status.ok()) reactor->Finish(wire::ToGrpc(status));

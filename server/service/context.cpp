@@ -22,18 +22,27 @@ absl::StatusOr<core::Principal> ServiceContext::Admit(const grpc::CallbackServer
   return who;
 }
 
-absl::StatusOr<std::string> ServiceContext::SaveArray(const core::ArraySnapshot& array) const {
+void ServiceContext::SaveArray(const core::ArraySnapshot& array,
+                               std::function<void(absl::StatusOr<std::string>)> done) const {
   if (!parts_.save_array) {
-    return absl::FailedPreconditionError(
-        "this daemon keeps no journal, which the next one could have it from "
-        "(hotplated --journal on)");
+    return done(absl::FailedPreconditionError(
+        "this daemon keeps no journal, so that the next one could not have the array (hotplated --journal on)"));
   }
   if (array.name.empty() || !array.lease_end) {
-    return absl::FailedPreconditionError(absl::StrCat("array ", ToAbsl(array.label()), " has no ",
-                                                      array.name.empty() ? "name" : "lease",
-                                                      ", so that another daemon could not keep it"));
+    return done(absl::FailedPreconditionError(absl::StrCat("array ", ToAbsl(array.label()), " has no ",
+                                                           array.name.empty() ? "name" : "lease",
+                                                           ", so that another daemon could not keep it")));
   }
-  return parts_.save_array(array);
+  const absl::StatusOr<std::string> file = parts_.save_array(array);
+  if (!file.ok()) return done(file);
+  durable()->SaveArray(array, *file, [done = std::move(done), file = *file](const absl::Status& written) {
+    if (written.ok()) return done(file);
+    done(written);
+  });
+}
+
+void ServiceContext::NoteFreedArrays() const {
+  if (durable() != nullptr && durable()->arrays() != nullptr) durable()->arrays()->Look();
 }
 
 absl::Status ServiceContext::AboutJob(const absl::Status& status, const std::string& job_id) const {

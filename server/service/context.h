@@ -77,8 +77,8 @@ class ServiceContext {
     std::function<std::optional<core::WallTime>()> allocation_end;
     // The bytes that arrays may take where they are saved at the end, if known. May be empty.
     std::function<std::optional<std::uint64_t>()> room_to_save;
-    // Saves an array so that the next daemon has it, and returns its file; waits for the file system. Empty: there is
-    // no journal.
+    // Writes an array to a file, so that the next daemon can have it; waits for the file system. Empty: there is no
+    // journal.
     std::function<absl::StatusOr<std::string>(const core::ArraySnapshot& array)> save_array;
     // A sentence on a job that is not this daemon's; empty if nothing is known. May be empty itself.
     std::function<std::string(const std::string& job_id)> whose_job;
@@ -101,7 +101,10 @@ class ServiceContext {
   std::optional<std::uint64_t> room_to_save() const {
     return parts_.room_to_save ? parts_.room_to_save() : std::nullopt;
   }
-  absl::StatusOr<std::string> SaveArray(const core::ArraySnapshot& array) const;
+  // Saves an array for the next daemon. Calls `done` once, on any thread, with its file. Waits for the file system.
+  void SaveArray(const core::ArraySnapshot& array, std::function<void(absl::StatusOr<std::string>)> done) const;
+  // Some may have been freed: the next daemon is not to have them.
+  void NoteFreedArrays() const;
   // `status` of a call about a job; if the job is not here, says whose it is, or why, as far as that is known.
   absl::Status AboutJob(const absl::Status& status, const std::string& job_id) const;
   // The age of the daemon.

@@ -8,7 +8,7 @@
 
 namespace hotplate::server {
 
-FileThread::~FileThread() {
+void FileThread::Stop() {
   std::vector<std::thread> threads;
   {
     MutexLock lock(mutex_);
@@ -22,6 +22,7 @@ FileThread::~FileThread() {
 absl::Status FileThread::Post(std::uint64_t bytes, std::function<void()> task) {
   {
     MutexLock lock(mutex_);
+    if (stop_) return absl::FailedPreconditionError("the daemon ends, and looks at no more files");
     if (tasks_.size() >= kMostTasks) {
       return absl::ResourceExhaustedError(
           absl::StrCat(tasks_.size(),

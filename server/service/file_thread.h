@@ -19,11 +19,14 @@ class FileThread {
   static constexpr std::uint64_t kMostBytes = std::uint64_t{64} << 20;
 
   explicit FileThread(std::size_t most_threads = 1) : most_threads_(most_threads) {}
-  ~FileThread();
+  ~FileThread() { Stop(); }
 
   // RESOURCE_EXHAUSTED names the limit: too many tasks wait or they hold too much, and `task` will not run. `bytes`:
   // the task's size; a task without others may have any size.
   absl::Status Post(std::uint64_t bytes, std::function<void()> task);
+
+  // Returns when what waited has run. FAILED_PRECONDITION for tasks that come later. Not to be called by a task.
+  void Stop();
 
  private:
   struct Task {

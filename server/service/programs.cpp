@@ -120,6 +120,9 @@ absl::StatusOr<core::JobRequest> JobAsRequest(const ServiceContext& context, con
   absl::StatusOr<core::JobRequest> request =
       wire::FromProto(spec, context.bounds(), signature_inputs, context.arrays());
   if (!request.ok()) return request;
+  if (context.durable() != nullptr) {
+    if (absl::Status status = context.durable()->CheckNotAway(who, request->request_id); !status.ok()) return status;
+  }
   const ServiceContext::ProgramSettings& settings = context.programs();
   if (!spec.expression().empty() && !settings.expressions) {
     return absl::PermissionDeniedError("this daemon runs no expressions: it was started with --user-code none");

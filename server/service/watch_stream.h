@@ -12,12 +12,14 @@ class WatchStream final : public UpdateStream<grpc::ServerWriteReactor<v1::Watch
                                                                grpc::CallbackServerContext* call,
                                                                const v1::WatchJobRequest& request);
 
-  WatchStream(const ServiceContext& context, StreamTicket ticket, std::string kernel);
+  WatchStream(const ServiceContext& context, StreamTicket ticket);
 
  private:
+  // Tells the story of the job, or why it cannot.
+  void Follow(const core::Principal& who, const core::JobId& id, std::uint64_t from_sequence);
   std::string EndedLocked(std::uint64_t tag) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  const std::string kernel_;
+  std::string kernel_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hotplate::server

@@ -164,7 +164,8 @@ class Waiting(Journal):
         for command in ("show", "result"):
             self.hotplate(command, waits, code=harness.TRY_LATER, says=f"job {waits} waits in the journal for the next daemon")
         again = ("submit", "integrate2d", "--n", "10", "--request-id", "mine")
-        self.hotplate(*again, code=harness.TRY_LATER, says=f'request_id "mine" belongs to job {waits}')
+        for command in ("submit", "run"):
+            self.hotplate(command, *again[1:], code=harness.TRY_LATER, says=f'request_id "mine" belongs to job {waits}')
         self.hotplate("cancel", waits)
         self.hotplate("wait", waits, code=harness.CANCELLED, says="was cancelled on request")
         self.kill_and_restart("--path-root", str(self.folder))
@@ -309,6 +310,21 @@ class Many(Journal):
         self.assertNotIn(first, [job["id"] for job in self.answer("jobs")["jobs"]])
         self.assertEqual(self.job(first)["state"], "COMPLETED")
         np.testing.assert_array_equal(self.result(first, "c"), 2 * values)
+
+
+class Old(Journal):
+    flags = (*Journal.flags, "--result-retention", "1s")
+
+    def test_a_result_that_was_fetched_long_ago_is_read_back(self):
+        values = np.arange(1 << 19, dtype=np.float64)
+        self.save("a.npy", values)
+        job = self.submit("vector_add", "a.npy", "a.npy")
+        self.completed(job)
+        self.result(job, "c")
+        harness.wait_until(lambda: not self.answer("jobs").get("jobs"), "it left the memory")
+        np.testing.assert_array_equal(self.result(job, "c"), 2 * values)
+        harness.wait_until(lambda: not self.answer("jobs").get("jobs"), "it left the memory")
+        self.hotplate("wait", job)
 
 
 class Requests(Journal):

@@ -30,12 +30,20 @@ std::string FieldOf(const google::protobuf::Descriptor& type, const std::string&
 }
 
 TEST_F(WireTest, EveryAnswerNamesTheStartOfTheDaemon) {
+  Start({"--journal", "on"});
   const std::string job = "job { kernel: 'integrate2d' params { key: 'n' value { int_value: 100 } } }";
   std::string id;
   ASSERT_TRUE(Submit(Integral(100), id).ok());
   ASSERT_TRUE(WaitUntil([&] { return StateOf(id) == v1::COMPLETED; }));
   v1::Array written, freed;
   ASSERT_TRUE(Create({4}, written).ok() && Create({4}, freed).ok());
+  v1::CreateArrayRequest create;
+  *create.mutable_signature() = written.signature();
+  create.mutable_signature()->set_shape(0, 0);  // READY at once
+  create.set_name("empty");
+  create.mutable_lease()->set_seconds(60);
+  v1::CreateArrayResponse named;
+  ASSERT_TRUE(arrays_->Create(caller_->Context().get(), create, &named).ok());
   const std::string of_job = "job_id: '" + id + "'", of_array = "array_id: '" + written.id() + "'";
   // What a call needs to be answered with OK; an empty message is enough for the others.
   const std::map<std::string, std::string> requests = {
@@ -44,6 +52,7 @@ TEST_F(WireTest, EveryAnswerNamesTheStartOfTheDaemon) {
       {"/hotplate.v1.Arrays/Describe", of_array},
       {"/hotplate.v1.Arrays/Free", "array_id: '" + freed.id() + "'"},
       {"/hotplate.v1.Arrays/Renew", of_array + " lease { seconds: 60 }"},
+      {"/hotplate.v1.Arrays/Save", "array_id: 'empty'"},
       {"/hotplate.v1.Jobs/Check", job},
       {"/hotplate.v1.Jobs/Execute", job},
       {"/hotplate.v1.Jobs/Run", "start { tag: 1 " + job + " }"},

@@ -178,7 +178,7 @@ def test_every_argument_reaches_the_command(directory, tmp_path, monkeypatch):
     asked = command_that(tmp_path, monkeypatch, "exit 5")
     given = {"gpus": 2, "account": "a1", "gpu_type": "l40s", "partition": "p", "cpus": 4, "memory": "64G",
              "exclusive": True, "directives": ["--qos=high", "--reservation=r"], "attach": 17, "name": "mine",
-             "time": "01:30:00", "idle_timeout": datetime.timedelta(minutes=15), "timeout": 7200,
+             "time": "01:30:00", "idle_timeout": datetime.timedelta(minutes=15), "timeout": 7200, "follow_on": 2,
              "daemon_options": ["--lanes", "1"], "directory": tmp_path / "records", "progress": False}
     assert set(inspect.signature(hp.up).parameters) - {"connect_options"} == {"site", "local", *given}
     with pytest.raises(hp.Busy):
@@ -189,7 +189,7 @@ def test_every_argument_reaches_the_command(directory, tmp_path, monkeypatch):
     assert verb == "up" and sorted(words) == sorted([
         "--site=hpc2n", "--gpus=2", "--account=a1", "--gpu-type=l40s", "--partition=p", "--cpus=4", "--memory=64G",
         "--exclusive", "--directive=--qos=high", "--directive=--reservation=r", "--attach=17", "--name=mine",
-        "--time=01:30:00", "--idle-timeout=900s", "--timeout=7200s", f"--directory={tmp_path / 'records'}", "--on-interrupt=keep"])
+        "--time=01:30:00", "--idle-timeout=900s", "--timeout=7200s", "--follow-on=2", f"--directory={tmp_path / 'records'}", "--on-interrupt=keep"])
 
 
 def test_nothing_is_left_where_the_callable_raises(directory, tmp_path, monkeypatch):

@@ -237,10 +237,6 @@ void TellOfOthers(const Invocation& call, SchedulerKind kind, Scheduler& schedul
   }
 }
 
-std::string DependencyDirective(SchedulerKind scheduler, const std::string& job) {
-  return scheduler == SchedulerKind::kSlurm ? "--dependency=afterany:" + job : "-w \"ended(" + job + ")\"";
-}
-
 // A part of a name as the daemon writes it: characters that a name may not have become '-'.
 std::string NamePart(std::string text) {
   for (char& c : text)
@@ -290,6 +286,7 @@ class ClusterStart {
     UpInterrupts interrupts;
     WaitingLine line(call_.console, call_.output.talkative());
     const auto scheduler = SchedulerFor(site_.scheduler, site_.cluster, call_.environment, interrupts.token());
+    if (const absl::Status status = CheckFollowOn(*request, *scheduler); !status.ok()) return status;
     if (request->name.empty()) TellOfOthers(call_, site_.scheduler, *scheduler);
     auto note = Submit(*request, *script, *scheduler, line, interrupts);
     if (!note.ok()) return note.status();
@@ -357,24 +354,35 @@ class ClusterStart {
     return note;
   }
 
+  absl::Status CheckFollowOn(const AllocationRequest& request, Scheduler& scheduler) const {
+    const auto count = arguments_.Integer("follow-on", 0, kMostFollowOn);
+    if (count->value_or(0) == 0) return absl::OkStatus();
+    if (site_.scheduler != SchedulerKind::kSlurm) return UsageError("--follow-on is for Slurm");
+    if (request.name.empty() && scheduler.ClusterName().empty())
+      return UsageError(
+          "--follow-on needs --name here: without the cluster's name the daemon's is not known before it runs");
+    return absl::OkStatus();
+  }
+
   // The jobs that go on under the same name, each when the one before it has ended.
   absl::Status SubmitFollowOn(AllocationPlan plan, const Launch& launch, Scheduler& scheduler, AllocationNote& note,
                               UpInterrupts& interrupts) const {
     const auto count = arguments_.Integer("follow-on", 0, kMostFollowOn);
     const std::vector<std::string> directives = plan.request.directives;
     plan.request.name = note.name;
+    // All before it: of a job in the middle that is cancelled, Slurm too says that it has ended.
     std::string before = note.job.id;
     interrupts.Hold([&] { call_.console.err << "\n! the jobs that follow on are submitted: a moment" << std::endl; });
     absl::Status failed;
     for (int i = 0; i < count->value_or(0) && failed.ok(); ++i) {
       plan.request.directives = directives;
-      plan.request.directives.push_back(DependencyDirective(site_.scheduler, before));
+      plan.request.directives.push_back("--dependency=afterany:" + before);
       const auto script = RenderScript(site_, plan, launch);
       const absl::StatusOr<SchedulerJob> job = script.ok() ? scheduler.Submit(*script) : script.status();
       failed = job.status();
       if (!failed.ok()) break;
       note.follow_on.push_back(job->id);
-      before = job->id;
+      before += ":" + job->id;
       failed = WriteNote(call_.settings.directory, note);
     }
     interrupts.Release();

@@ -250,7 +250,7 @@ AllocationNote WithEnd(AllocationNote note, const JobStatus& status) {
 void NoteTheEnd(const std::string& directory, const AllocationNote& note, const JobStatus& status) {
   // A daemon that did not live to withdraw its record would stay the current one for good.
   const Settings settings{.directory = directory};
-  if (ServerName(settings) == note.name)
+  if (note.follow_on.empty() && ServerName(settings) == note.name)
     if (const auto record = RecordOf(settings, note.name); !record || record->slurm_job_id() == note.job.id)
       unlink((directory + "/current").c_str());
   // Only a convenience: where it cannot be written, the scheduler is asked again.

@@ -177,9 +177,16 @@ absl::Status UpWait::Over(const JobStatus& status) {
     what = "the daemon in job " + note.job.id + " ended before it was ready";
     RemoveNote(call.settings.directory, note.name);
   } else {
-    // What follows on would fare no better.
-    CancelFollowOn(call.settings.directory, scheduler, note).IgnoreError();
+    if (submitted) {
+      // What follows on would fare no better.
+      CancelFollowOn(call.settings.directory, scheduler, note).IgnoreError();
+    }
     NoteTheEnd(call.settings.directory, note, status);
+    if (const auto next = NextOf(call.settings.directory, note)) {
+      note = *next;
+      output_start = 0;
+      return Run();
+    }
     what = StateText(note.job, status) + ": it ended before its daemon was ready";
     if (status.phase == JobStatus::Phase::kEnded && status.nodes.empty() && !status.reason.empty())
       what += "; " + scheduler.Name() + "'s reason: " + status.reason;

@@ -163,7 +163,7 @@ Command PutCommand() {
                   {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps it (default 8h)"},
                   {.names = "--durable",
                    .value = "",
-                   .help = "write it to a file too, which the next daemon of the same name has it from"},
+                   .help = "write it to a file too, so that the next daemon of this name has it"},
                   {.names = "--device", .value = "ID", .help = "jobs with it run there, unless they ask for another"},
                   {.names = "--replace",
                    .value = "",
