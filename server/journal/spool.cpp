@@ -1,93 +1,25 @@
 #include "server/journal/spool.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <filesystem>
-#include <system_error>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "kernels/array/npy.h"
 #include "kernels/base/descriptor.h"
 #include "kernels/base/quantity.h"
 #include "server/journal/manifest.h"
+#include "server/journal/spool_mark.h"
 
 namespace hotplate::journal {
 namespace {
 
 constexpr char kInputs[] = "inputs.json";
 constexpr char kResults[] = "results.json";
-
-constexpr std::size_t kLongestMark = 1 << 14;  // two paths
-
-struct Mark {
-  std::string id, folder, root;  // of the journal; its folder, and the spool as it was when that was written
-};
-
-std::string ToText(const Mark& mark) {
-  return absl::StrCat(
-      "journal ", mark.id, mark.folder.empty() ? "" : absl::StrCat("\nof ", mark.folder, "\nin ", mark.root),
-      "\nhotplated keeps inputs and results of detached jobs here: jobs/<id>/. Those of ended jobs whose results were\n"
-      "fetched are deleted when they are old, or too many. Without this file nothing here is.\n");
-}
-
-Mark MarkFrom(absl::string_view text) {
-  Mark mark;
-  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
-    const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(line, absl::MaxSplits(' ', 1));
-    if (parts.first == "journal") mark.id = std::string(parts.second);
-    if (parts.first == "of") mark.folder = std::string(parts.second);
-    if (parts.first == "in") mark.root = std::string(parts.second);
-    if (parts.first == "hotplated") break;
-  }
-  return mark;
-}
-
-absl::StatusOr<Mark> ReadMark(const Disk& disk, const std::string& root) {
-  const absl::StatusOr<std::string> text = disk.Read(absl::StrCat(root, "/", kSpoolMark), kLongestMark);
-  if (!text.ok()) return text.status();
-  return MarkFrom(*text);
-}
-
-absl::Status OwnedBy(const Mark& mark, const std::string& root, const std::string& folder) {
-  if (mark.folder.empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(root, " does not say whose spool it is; the next daemon writes it down"));
-  }
-  return absl::FailedPreconditionError(absl::StrCat(root, " is the spool of the journal in ", mark.folder,
-                                                    "; the journal in ", folder, " is a copy of that one"));
-}
-
-bool IsFolder(const std::string& path) {
-  struct stat facts {};
-  return stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
-}
-
-// Not only out of reach for now.
-bool IsGone(const std::string& path) {
-  struct stat facts {};
-  return stat(path.c_str(), &facts) != 0 && (errno == ENOENT || errno == ENOTDIR);
-}
-
-// By whatever path.
-bool AreOneFolder(const std::string& a, const std::string& b) {
-  struct stat one {
-  }, other{};
-  return stat(a.c_str(), &one) == 0 && stat(b.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
-         one.st_ino == other.st_ino;
-}
-
-std::string RealPath(const std::string& path) {
-  std::error_code failed;
-  const std::string real = std::filesystem::canonical(path, failed);
-  return failed ? path : real;
-}
 
 std::uint64_t FileBytes(const SpoolItem& item) {
   return item.bytes.size() + (item.signature ? NpyHeaderFor(*item.signature).size() : 0);
@@ -142,17 +74,6 @@ absl::Status CheckFile(const std::string& path, const SpooledFile& file) {
       absl::StrCat(path, " has changed since it was written: its SHA-256 is ", sha.Hex(), ", not ", file.sha256.Hex()));
 }
 
-std::string SpoolOwner(const Disk& disk, const std::string& root) {
-  const absl::StatusOr<Mark> mark = ReadMark(disk, root);
-  return mark.ok() ? mark->id : "";
-}
-
-absl::Status CheckSpoolOwner(const Disk& disk, const std::string& root, const std::string& folder) {
-  const absl::StatusOr<Mark> mark = ReadMark(disk, root);
-  if (!mark.ok()) return mark.status();
-  return AreOneFolder(mark->folder, folder) ? absl::OkStatus() : OwnedBy(*mark, root, folder);
-}
-
 absl::StatusOr<std::unique_ptr<Spool>> Spool::Open(SpoolOptions options) {
   std::unique_ptr<Spool> spool(new Spool(std::move(options)));
   if (absl::Status ready = spool->Prepare(); !ready.ok()) return ready;
@@ -163,8 +84,8 @@ absl::Status Spool::Prepare() {
   Disk& disk = *options_.disk;
   const std::string& root = options_.root;
   if (absl::Status made = MakeLastingFolder(disk, root); !made.ok()) return made;
-  const std::string text = ToText({.id = options_.journal_id, .folder = "", .root = ""});
-  absl::StatusOr<std::string> there = disk.Read(absl::StrCat(root, "/", kSpoolMark), kLongestMark);
+  const SpoolMark mark{.id = options_.journal_id, .folder = "", .root = ""};
+  absl::StatusOr<SpoolMark> there = ReadMark(disk, root);
   if (absl::IsNotFound(there.status())) {
     const absl::StatusOr<std::vector<std::string>> names = disk.List(root);
     if (!names.ok()) return names.status();
@@ -174,11 +95,11 @@ absl::Status Spool::Prepare() {
             absl::StrCat(root, " has other files in it (", name, "), and is no spool"));
       }
     }
-    if (absl::Status made = WriteMark(text); !made.ok()) return made;
-    there = text;
+    if (absl::Status made = WriteMark(disk, root, mark); !made.ok()) return made;
+    there = mark;
   }
   if (!there.ok()) return there.status();
-  if (MarkFrom(*there).id != options_.journal_id) {
+  if (there->id != options_.journal_id) {
     return absl::FailedPreconditionError(absl::StrCat(root, " is the spool of another journal"));
   }
   for (const char* const folder : {"/jobs", "/shared"}) {
@@ -187,27 +108,17 @@ absl::Status Spool::Prepare() {
   return disk.SyncFolder(root);
 }
 
-absl::Status Spool::WriteMark(const std::string& text) {
-  Disk& disk = *options_.disk;
-  const std::string mark = absl::StrCat(options_.root, "/", kSpoolMark), written = absl::StrCat(mark, ".new");
-  const std::array<Disk::Bytes, 1> pieces = {BytesOf(text)};
-  absl::Status made = disk.Remove(written);
-  if (made.ok()) made = disk.Write(written, pieces, Disk::Sync::kNow);
-  if (made.ok()) made = disk.Rename(written, mark);
-  return made;
-}
-
 absl::Status Spool::Claim(const std::string& folder, bool replace) {
   const std::string& root = options_.root;
   const absl::Status claimed = [&]() -> absl::Status {
-    const absl::StatusOr<Mark> mark = ReadMark(*options_.disk, root);
+    const absl::StatusOr<SpoolMark> mark = ReadMark(*options_.disk, root);
     if (!mark.ok()) return mark.status();
     const bool mine = AreOneFolder(mark->folder, folder), here = AreOneFolder(mark->root, root);
     if (mine && (here || !replace)) return absl::OkStatus();
     const bool gone = IsGone(mark->folder), copied = !here && IsFolder(mark->root);
     if (!mine && !(replace && (gone || copied))) return OwnedBy(*mark, root, folder);
-    absl::Status written =
-        WriteMark(ToText({.id = options_.journal_id, .folder = RealPath(folder), .root = RealPath(root)}));
+    absl::Status written = WriteMark(*options_.disk, root,
+                                     {.id = options_.journal_id, .folder = RealPath(folder), .root = RealPath(root)});
     if (written.ok()) written = options_.disk->SyncFolder(root);
     return mine ? absl::OkStatus() : written;  // a full disk does not take it away
   }();

@@ -24,10 +24,9 @@
 #include "kernels/base/mutex.h"
 #include "server/journal/disk.h"
 #include "server/journal/records.h"
+#include "server/journal/spool_mark.h"
 
 namespace hotplate::journal {
-
-inline constexpr char kSpoolMark[] = ".hotplate-spool";
 
 struct SpoolLimits {
   std::uint64_t bytes = 0;                            // of all files; 0: any
@@ -119,7 +118,6 @@ class Spool {
 
   explicit Spool(SpoolOptions options) : options_(std::move(options)), used_(options_.used_bytes) {}
   absl::Status Prepare();
-  absl::Status WriteMark(const std::string& text);
   std::string JobFolder(std::uint64_t number) const;
   std::string SharedFile(const Sha256& sha, bool npy) const;
   absl::Status Reserve(std::uint64_t bytes);
@@ -137,12 +135,6 @@ class Spool {
   std::uint64_t used_ ABSL_GUARDED_BY(mutex_);
   absl::Status health_ ABSL_GUARDED_BY(mutex_);
 };
-
-// The id of the journal whose spool it is; empty if it is none.
-std::string SpoolOwner(const Disk& disk, const std::string& root);
-
-// OK if a spool is that of the journal in that folder; FAILED_PRECONDITION, naming the folder that has it.
-absl::Status CheckSpoolOwner(const Disk& disk, const std::string& root, const std::string& folder);
 
 // Whether a file is there with its size and content. NOT_FOUND or DATA_LOSS, with its path.
 absl::Status CheckFile(const std::string& path, const SpooledFile& file);

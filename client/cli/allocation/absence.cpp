@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "client/cli/allocation/deaths.h"
+#include "client/cli/allocation/follow_on.h"
 #include "client/cli/allocation/forwarding.h"
 #include "client/cli/allocation/local_daemon.h"
 #include "client/cli/allocation/records.h"

@@ -7,6 +7,7 @@
 #include "client/cli/allocation/absence.h"
 #include "client/cli/allocation/cuda_libraries.h"
 #include "client/cli/allocation/daemon_start.h"
+#include "client/cli/allocation/follow_on.h"
 #include "client/cli/allocation/local_daemon.h"
 #include "client/cli/allocation/private_folder.h"
 #include "client/cli/allocation/records.h"
@@ -20,7 +21,6 @@ namespace hotplate::cli {
 namespace {
 
 constexpr int kMostGpus = 4096;
-constexpr int kMostFollowOn = 20;
 
 // The options of `up` that describe the allocation, as opposed to the wait; `up --again` repeats these. Account and
 // name are not among them: they may come from the environment or the config file, where they may have changed.
@@ -137,7 +137,7 @@ absl::StatusOr<Launch> LaunchOf(const Invocation& call, const Arguments& argumen
   if (!idle.ok()) return idle.status();
   const auto python = PythonOptions(arguments);
   if (!python.ok()) return python.status();
-  const auto follow_on = arguments.Integer("follow-on", 0, kMostFollowOn);
+  const auto follow_on = FollowOnOption(arguments);
   if (!follow_on.ok()) return follow_on.status();
   const auto program = FindDaemonProgram(call.environment);
   if (!program.ok()) return program.status();
@@ -154,7 +154,7 @@ absl::StatusOr<Launch> LaunchOf(const Invocation& call, const Arguments& argumen
     launch.options.insert(launch.options.end(), {"--device", *device});
   }
   // What follows on has jobs and arrays from the journal.
-  if (follow_on->value_or(0) > 0 && !IsGiven(arguments.rest(), "--journal")) {
+  if (*follow_on > 0 && !IsGiven(arguments.rest(), "--journal")) {
     launch.options.insert(launch.options.end(), {"--journal", "on"});
   }
   launch.options.insert(launch.options.end(), arguments.rest().begin(), arguments.rest().end());
@@ -263,6 +263,8 @@ class ClusterStart {
     if (!on_interrupt.ok()) return on_interrupt.status();
     const auto timeout = arguments_.Duration("timeout");
     if (!timeout.ok()) return timeout.status();
+    const auto follow_on = FollowOnOption(arguments_);
+    if (!follow_on.ok()) return follow_on.status();
 
     for (const std::string& warning : plan->warnings) call_.console.err << "! " << Printable(warning) << "\n";
     if (plan->request.gpus > 0 && !ChoseCpu(launch->options)) {
@@ -286,13 +288,15 @@ class ClusterStart {
     UpInterrupts interrupts;
     WaitingLine line(call_.console, call_.output.talkative());
     const auto scheduler = SchedulerFor(site_.scheduler, site_.cluster, call_.environment, interrupts.token());
-    if (const absl::Status status = CheckFollowOn(*request, *scheduler); !status.ok()) return status;
+    if (const absl::Status status = CheckFollowOn(site_, *request, *follow_on, *scheduler); !status.ok()) return status;
     if (request->name.empty()) TellOfOthers(call_, site_.scheduler, *scheduler);
     auto note = Submit(*request, *script, *scheduler, line, interrupts);
     if (!note.ok()) return note.status();
-    if (const absl::Status status = SubmitFollowOn(*plan, *launch, *scheduler, *note, interrupts); !status.ok()) {
-      return status;
-    }
+    interrupts.Hold([&] { call_.console.err << "\n! the jobs that follow on are submitted: a moment" << std::endl; });
+    const absl::Status followed =
+        SubmitFollowOn(call_.settings.directory, site_, *plan, *launch, *follow_on, *scheduler, *note);
+    interrupts.Release();
+    if (!followed.ok()) return followed;
     if (call_.arguments.Flag("detach") && !interrupts.interrupted()) return Detached(call_, *note, *scheduler);
     return UpWait{.call = call_,
                   .scheduler = *scheduler,
@@ -352,46 +356,6 @@ class ClusterStart {
     if (const absl::Status status = WriteNote(call_.settings.directory, note); !status.ok())
       call_.console.err << "! job " << job->id << " is submitted, but " << std::string(status.message()) << std::endl;
     return note;
-  }
-
-  absl::Status CheckFollowOn(const AllocationRequest& request, Scheduler& scheduler) const {
-    const auto count = arguments_.Integer("follow-on", 0, kMostFollowOn);
-    if (count->value_or(0) == 0) return absl::OkStatus();
-    if (site_.scheduler != SchedulerKind::kSlurm) return UsageError("--follow-on is for Slurm");
-    if (request.name.empty() && scheduler.ClusterName().empty())
-      return UsageError(
-          "--follow-on needs --name here: without the cluster's name the daemon's is not known before it runs");
-    return absl::OkStatus();
-  }
-
-  // The jobs that go on under the same name, each when the one before it has ended.
-  absl::Status SubmitFollowOn(AllocationPlan plan, const Launch& launch, Scheduler& scheduler, AllocationNote& note,
-                              UpInterrupts& interrupts) const {
-    const auto count = arguments_.Integer("follow-on", 0, kMostFollowOn);
-    const std::vector<std::string> directives = plan.request.directives;
-    plan.request.name = note.name;
-    // All before it: of a job in the middle that is cancelled, Slurm too says that it has ended.
-    std::string before = note.job.id;
-    interrupts.Hold([&] { call_.console.err << "\n! the jobs that follow on are submitted: a moment" << std::endl; });
-    absl::Status failed;
-    for (int i = 0; i < count->value_or(0) && failed.ok(); ++i) {
-      plan.request.directives = directives;
-      plan.request.directives.push_back("--dependency=afterany:" + before);
-      const auto script = RenderScript(site_, plan, launch);
-      const absl::StatusOr<SchedulerJob> job = script.ok() ? scheduler.Submit(*script) : script.status();
-      failed = job.status();
-      if (!failed.ok()) break;
-      note.follow_on.push_back(job->id);
-      before += ":" + job->id;
-      failed = WriteNote(call_.settings.directory, note);
-    }
-    interrupts.Release();
-    if (failed.ok()) return failed;
-    return WithNextStep(
-        Worded(failed, "job " + note.job.id + " is submitted, and " + std::to_string(note.follow_on.size()) +
-                           " of the " + std::to_string(**count) +
-                           " that were to follow on: " + std::string(failed.message())),
-        "use what there is: hotplate up --name " + note.name + " · give it up: hotplate down " + note.name);
   }
 
   // As the daemon will call itself.

@@ -14,6 +14,7 @@
 #include <ctime>
 #include <utility>
 
+#include "client/cli/allocation/follow_on.h"
 #include "client/cli/allocation/private_folder.h"
 #include "client/cli/allocation/records.h"
 #include "client/cli/scheduler/lsf.h"
@@ -210,35 +211,6 @@ std::optional<std::string> RecordedName(const std::string& directory, const Allo
 }
 
 std::string UserNumber() { return std::to_string(geteuid()); }
-
-std::optional<AllocationNote> NextOf(const std::string& directory, const AllocationNote& note) {
-  if (note.follow_on.empty()) return std::nullopt;
-  AllocationNote next = note;
-  next.earlier.push_back(note.job.id);
-  next.job.id = note.follow_on.front();
-  next.follow_on.erase(next.follow_on.begin());
-  Site site;
-  site.scheduler = note.scheduler;
-  next.output_file = OutputFile(site, directory, next.job.id);
-  return next;
-}
-
-AllocationNote AtJob(const std::string& directory, AllocationNote note, const std::string& job) {
-  if (std::find(note.follow_on.begin(), note.follow_on.end(), job) == note.follow_on.end()) return note;
-  while (note.job.id != job) note = *NextOf(directory, note);
-  return note;
-}
-
-absl::Status CancelFollowOn(const std::string& directory, Scheduler& scheduler, AllocationNote& note) {
-  while (!note.follow_on.empty()) {
-    SchedulerJob job = note.job;
-    job.id = note.follow_on.back();
-    if (absl::Status status = scheduler.Cancel(job); !status.ok()) return status;
-    note.follow_on.pop_back();
-    if (absl::Status status = WriteNote(directory, note); !status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
 
 AllocationNote WithEnd(AllocationNote note, const JobStatus& status) {
   note.end_state = status.state.empty() ? "UNKNOWN" : status.state;

@@ -61,14 +61,6 @@ std::optional<std::string> RecordedName(const std::string& directory, const Allo
 // This user, in the form in which Slurm's commands print one.
 std::string UserNumber();
 
-// The note of the job that follows on the note's; nothing without one.
-std::optional<AllocationNote> NextOf(const std::string& directory, const AllocationNote& note);
-// The note when its daemon runs in this job, which may be one that follows on; unchanged if it is none of them.
-AllocationNote AtJob(const std::string& directory, AllocationNote note, const std::string& job);
-
-// Cancels the jobs that follow on, the last one first, and notes that there are none.
-absl::Status CancelFollowOn(const std::string& directory, Scheduler& scheduler, AllocationNote& note);
-
 // The note with how its job ended.
 AllocationNote WithEnd(AllocationNote note, const JobStatus& status);
 // Writes that down, for later, or that the next job follows on. Where its daemon is the current one, none is.

@@ -8,6 +8,7 @@
 #include "client/cli/allocation/absence.h"
 #include "client/cli/allocation/daemon_start.h"
 #include "client/cli/allocation/deaths.h"
+#include "client/cli/allocation/follow_on.h"
 #include "client/cli/allocation/local_daemon.h"
 #include "client/cli/allocation/records.h"
 #include "client/cli/allocation/text.h"
