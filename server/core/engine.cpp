@@ -205,7 +205,7 @@ absl::Status Engine::Restore(RestoredJob restored) {
   }
   const std::shared_ptr<Job> job = MakeRestored(restored, std::move(bound), options_.inline_bytes);
   if (restored.end == nullptr && refusal.ok()) refusal = Place(*job, Scheduler::Limit::kPassed);
-  // What another daemon has room for, or was set up for.
+  // Another daemon may have room for it, or be set up for it.
   const bool may_pass = absl::IsResourceExhausted(refusal) || absl::IsUnavailable(refusal) ||
                         absl::IsFailedPrecondition(refusal) || absl::IsPermissionDenied(refusal);
   if (restored.end == nullptr && may_pass) return refusal;

@@ -80,7 +80,7 @@ class DurableJobs : public core::JobLog {
   absl::Status Recall(const core::Principal& who, const core::JobId& id, bool result);
   // FAILED_PRECONDITION if the request id is that of a job that waits for the next daemon.
   absl::Status CheckNotAway(const core::Principal& who, const std::string& request_id) const;
-  // Of a job that the journal has, and that cannot go on under this daemon, why; else empty.
+  // Why a job in the journal cannot go on under this daemon; empty if it is none of these.
   std::string WhyAway(const std::string& id) const;
 
   // Deletes what jobs that ended at least that long ago left in the spool. Waits for the file system.

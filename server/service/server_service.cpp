@@ -138,7 +138,7 @@ grpc::ServerUnaryReactor* ServerService::ClearCaches(grpc::CallbackServerContext
                      });
 }
 
-// May take seconds (DurableJobs::Prune), for which the thread for files is not to be kept.
+// May take seconds (DurableJobs::Prune), so it is not for the files' thread, for which jobs wait.
 grpc::ServerUnaryReactor* ServerService::PruneJournal(grpc::CallbackServerContext* call,
                                                       const v1::PruneJournalRequest* request,
                                                       v1::PruneJournalResponse* response) {

@@ -231,6 +231,14 @@ class Case(unittest.TestCase):
     def wait_for_state(self, job_id, *states):
         return wait_until(lambda: (job := self.job(job_id))["state"] in states and job, f"job {job_id} was {states}")
 
+    def forget_daemons(self):
+        """Ends this class's daemons, and removes all that they have left."""
+        for process in self.processes:
+            process.kill()
+            process.communicate()
+        self.processes.clear()
+        shutil.rmtree(self.directory)
+
     def submit_long_job(self, *more):
         """A detached job that runs for many minutes unless it is cancelled; returns its id once it RUNS."""
         job_id = self.answer("submit", *LONG_JOB, *more)["jobId"]

@@ -180,7 +180,8 @@ class Many(Journals):
         prune = self.start("journal", "prune", "--json")
         held = []
         with open(self.directory / "servers" / "local.lock", "rb") as lock:
-            while prune.poll() is None:
+            until = time.monotonic() + harness.PATIENCE
+            while prune.poll() is None and time.monotonic() < until:
                 try:
                     fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
                     fcntl.flock(lock, fcntl.LOCK_UN)

@@ -1,7 +1,6 @@
 """Daemons with a journal, for the tests of what they leave in it."""
 
 import contextlib
-import shutil
 import signal
 import sqlite3
 import time
@@ -9,6 +8,7 @@ import time
 import numpy as np
 
 import harness
+
 
 class Journals(harness.Case):
     @classmethod
@@ -19,11 +19,7 @@ class Journals(harness.Case):
         self.daemon = self.start_daemon()
 
     def tearDown(self):
-        for process in self.processes:
-            process.kill()
-            process.communicate()
-        self.processes.clear()
-        shutil.rmtree(self.directory)
+        self.forget_daemons()
 
     def kill(self, process=None):
         self.assertEqual(self.stop_daemon(process or self.daemon, signal.SIGKILL), -signal.SIGKILL)

@@ -1,7 +1,6 @@
 """Words behind `--` are words like others, whatever they look like: every command, from the list that the program prints."""
 
 import re
-import shutil
 
 import numpy as np
 
@@ -25,11 +24,7 @@ class Words(harness.Case):
         self.start_daemon()
 
     def tearDown(self):
-        for process in self.processes:
-            process.kill()
-            process.communicate()
-        self.processes.clear()
-        shutil.rmtree(self.directory)
+        self.forget_daemons()
 
     def commands(self):
         """The table of commands, as `hotplate help` shows it."""

@@ -153,7 +153,7 @@ absl::StatusOr<Launch> LaunchOf(const Invocation& call, const Arguments& argumen
     call.console.err << "! --device " << Printable(*device) << ": HOTPLATE_DEVICE says so\n";
     launch.options.insert(launch.options.end(), {"--device", *device});
   }
-  // What follows on has jobs and arrays from the journal.
+  // The jobs that follow on take jobs and arrays over from the journal.
   if (*follow_on > 0 && !IsGiven(arguments.rest(), "--journal")) {
     launch.options.insert(launch.options.end(), {"--journal", "on"});
   }

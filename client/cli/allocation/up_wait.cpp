@@ -179,7 +179,7 @@ absl::Status UpWait::Over(const JobStatus& status) {
     RemoveNote(call.settings.directory, note.name);
   } else {
     if (submitted) {
-      // What follows on would fare no better.
+      // The jobs that follow on would fare no better.
       CancelFollowOn(call.settings.directory, scheduler, note).IgnoreError();
     }
     NoteTheEnd(call.settings.directory, note, status);

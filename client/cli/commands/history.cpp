@@ -12,7 +12,7 @@ namespace hotplate::cli {
 namespace {
 
 constexpr std::int64_t kMostRows = 1'000'000;
-// Of a table; a program gets all.
+// The rows of a table without --limit. Programs get all.
 constexpr std::size_t kTableRows = 1000;
 
 const std::vector<std::string>& EndStateNames() {

@@ -14,7 +14,7 @@ void AnswerKept(const Invocation& call, const KeptAnswer& kept) {
                      [&] { return JsonOf(kept); }, StateName(kept.job.state()));
 }
 
-// Nobody can be asked: what the journals have of all these jobs. NOT_FOUND, and nothing is answered, if they lack one.
+// Without a daemon: shows the jobs from the journals. NOT_FOUND, and nothing is shown, if they lack one of them.
 absl::Status ShowKept(const Invocation& call) {
   auto kept = KeptJobs::Open(call);
   if (!kept.ok()) return absl::NotFoundError(kept.status().message());

@@ -50,7 +50,7 @@ Command UpCommand() {
           "A running daemon or a waiting job is left as it is. up then names the options that it did not use.\n"
           "A daemon in an attached allocation ends with the allocation, and at logout where the login node ends its\n"
           "users' processes (KillUserProcesses = yes).\n"
-          "With --follow-on N the scheduler gets N more jobs, each of which starts when the one before it has ended.\n"
+          "With --follow-on N the scheduler gets N more jobs, each of which starts when those before it have ended.\n"
           "Each goes on under the same name, with the jobs that waited or ran, results and named arrays (--journal\n"
           "on). wait and watch go on over the change. down, and a daemon that ends for want of use, cancel those that\n"
           "have not started.\n"

@@ -1,4 +1,4 @@
-// What has run: ended jobs of all daemons, one by one or by the sum.
+// Ended jobs of all daemons, one by one or summed up.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ namespace hotplate::cli {
 class Unread {
  public:
   explicit Unread(Console& console) : console_(console) {}
-  // What became of reading it: NOT_FOUND, it is not there any more, is told at once and is no failure.
+  // `read`: the result of reading it. NOT_FOUND (it is gone by now) is told at once, and is no failure.
   void Add(const journal::Place& place, const absl::Status& read);
   // The failures, with the journals' names. The program exits with 1.
   absl::Status status() const;

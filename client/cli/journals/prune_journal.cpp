@@ -21,7 +21,7 @@ using std::chrono::steady_clock;
 // For so long a journal is held, so that a daemon of that name can start between two passes.
 constexpr std::chrono::milliseconds kPass(300), kPause(150);
 
-// What one pass did; `unread` is what all passes find.
+// Adds the work of one pass. Not `unread`, which every pass finds anew.
 void Add(const journal::PruneReport& pass, journal::PruneReport& sum) {
   sum.released += pass.released;
   sum.bytes += pass.bytes;
@@ -104,7 +104,7 @@ absl::Status PruneJournals(const Invocation& call, const std::vector<journal::Pl
   for (const journal::Place& place : of_one_name) {
     bool by_daemon = false, more = true;
     while (more) {
-      // What ends meanwhile is for the next call.
+      // Jobs that end meanwhile are for the next call.
       const nanoseconds bound = age + (steady_clock::now() - began);
       absl::StatusOr<journal::PruneReport> pass = [&]() -> absl::StatusOr<journal::PruneReport> {
         const auto held = HoldName(call.settings.directory, place.name);

@@ -8,9 +8,9 @@
 
 namespace hotplate::cli {
 
-// Of jobs that ended at least `age` ago, and whose results were fetched. The daemon of that name does it, if there is
-// one; else this program, to which the journals belong meanwhile, for a moment at a time. Adds to `sum` what was done,
-// also where it fails in the end.
+// For jobs that ended at least `age` ago and whose results were fetched. The daemon of that name does it, if there is
+// one; else this program, which holds the journals for a moment at a time. Adds what was done to `sum`, also if it
+// fails in the end.
 absl::Status PruneJournals(const Invocation& call, const std::vector<journal::Place>& of_one_name, nanoseconds age,
                            journal::PruneReport& sum);
 
