@@ -25,7 +25,6 @@ bool WaitsFor(absl::string_view dependency, const std::string& job) {
 }  // namespace
 
 std::vector<std::string> SuccessorsIn(const std::string& squeue, const std::string& name, const std::string& job) {
-  std::vector<std::string> found;
   std::vector<std::string> chain = {job};
   for (std::size_t i = 0; i < chain.size(); ++i) {
     for (const absl::string_view line : absl::StrSplit(squeue, '\n', absl::SkipWhitespace())) {
@@ -34,8 +33,8 @@ std::vector<std::string> SuccessorsIn(const std::string& squeue, const std::stri
       if (std::find(chain.begin(), chain.end(), row[0]) == chain.end()) chain.push_back(row[0]);
     }
   }
-  found.assign(chain.begin() + 1, chain.end());
-  return found;
+  chain.erase(chain.begin());
+  return chain;
 }
 
 absl::StatusOr<std::vector<std::string>> CancelSuccessors(const SlurmCommands& slurm, const std::string& name,

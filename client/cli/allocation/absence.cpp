@@ -1,6 +1,5 @@
 #include "client/cli/allocation/absence.h"
 
-#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -168,10 +167,8 @@ std::optional<FoundAllocation> LookForLost(const Invocation& call) {
   const auto of_record = NoteOfRecord(call, call.connected);
   if (!of_record) return std::nullopt;
   auto note = ReadNote(call.settings.directory, call.connected.name());
-  // The job that follows on the lost daemon's brings it back.
-  const bool known = note && (note->job.id == of_record->job.id || std::find(note->earlier.begin(), note->earlier.end(),
-                                                                             of_record->job.id) != note->earlier.end());
-  if (!known) note = of_record;
+  // Also where a job that follows on the lost daemon's brings it back.
+  if (!note || !HasJob(*note, of_record->job.id)) note = of_record;
   return AskFor(call, *note);
 }
 

@@ -292,11 +292,13 @@ class ClusterStart {
     if (request->name.empty()) TellOfOthers(call_, site_.scheduler, *scheduler);
     auto note = Submit(*request, *script, *scheduler, line, interrupts);
     if (!note.ok()) return note.status();
-    interrupts.Hold([&] { call_.console.err << "\n! the jobs that follow on are submitted: a moment" << std::endl; });
-    const absl::Status followed =
-        SubmitFollowOn(call_.settings.directory, site_, *plan, *launch, *follow_on, *scheduler, *note);
-    interrupts.Release();
-    if (!followed.ok()) return followed;
+    if (*follow_on > 0) {
+      interrupts.Hold([&] { call_.console.err << "\n! the jobs that follow on are submitted: a moment" << std::endl; });
+      const absl::Status followed =
+          SubmitFollowOn(call_.settings.directory, site_, *plan, *launch, *follow_on, *scheduler, *note);
+      interrupts.Release();
+      if (!followed.ok()) return followed;
+    }
     if (call_.arguments.Flag("detach") && !interrupts.interrupted()) return Detached(call_, *note, *scheduler);
     return UpWait{.call = call_,
                   .scheduler = *scheduler,

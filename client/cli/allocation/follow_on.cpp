@@ -20,10 +20,13 @@ absl::StatusOr<int> FollowOnOption(const Arguments& arguments) {
 
 absl::Status CheckFollowOn(const Site& site, const AllocationRequest& request, int count, Scheduler& scheduler) {
   if (count == 0) return absl::OkStatus();
-  if (site.scheduler != SchedulerKind::kSlurm) return UsageError("--follow-on is for Slurm");
+  if (site.scheduler != SchedulerKind::kSlurm)
+    return UsageError("--follow-on " + std::to_string(count) + ": site " + site.name + " has " + Word(site.scheduler) +
+                      ", and jobs follow on each other only under Slurm");
   if (request.name.empty() && scheduler.ClusterName().empty())
     return UsageError(
-        "--follow-on needs --name here: without the cluster's name the daemon's is not known before it runs");
+        "--follow-on " + std::to_string(count) +
+        " needs --name here: Slurm does not tell the cluster's name, by which the daemon would call itself");
   return absl::OkStatus();
 }
 
@@ -50,6 +53,13 @@ absl::Status SubmitFollowOn(const std::string& directory, const Site& site, Allo
       Worded(failed, "job " + note.job.id + " is submitted, and " + std::to_string(note.follow_on.size()) + " of the " +
                          std::to_string(count) + " that were to follow on: " + std::string(failed.message())),
       "use what there is: hotplate up --name " + note.name + " · give it up: hotplate down " + note.name);
+}
+
+bool HasJob(const AllocationNote& note, const std::string& job) {
+  const auto has = [&](const std::vector<std::string>& jobs) {
+    return std::find(jobs.begin(), jobs.end(), job) != jobs.end();
+  };
+  return note.job.id == job || has(note.earlier) || has(note.follow_on);
 }
 
 std::optional<AllocationNote> NextOf(const std::string& directory, const AllocationNote& note) {

@@ -25,6 +25,8 @@ std::optional<AllocationNote> NextOf(const std::string& directory, const Allocat
 // The note when its daemon runs in this job, which may be one that follows on; unchanged if it is none of them.
 AllocationNote AtJob(const std::string& directory, AllocationNote note, const std::string& job);
 
+// Whether the daemon of this job is one of the note's: those before, now or later under its name.
+bool HasJob(const AllocationNote& note, const std::string& job);
 // Cancels the jobs that follow on, the last one first, and notes that there are none.
 absl::Status CancelFollowOn(const std::string& directory, Scheduler& scheduler, AllocationNote& note);
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "client/cli/allocation/absence.h"
+#include "client/cli/allocation/follow_on.h"
 #include "client/cli/allocation/text.h"
 #include "kernels/base/quantity.h"
 
@@ -19,11 +20,9 @@ bool IsFollowed(const Invocation& call) {
   const auto note = ReadNote(call.settings.directory, call.connected.name());
   if (!note) return false;
   const std::string& job = call.connected.slurm_job_id();
-  const auto has = [&](const std::vector<std::string>& jobs) {
-    return std::find(jobs.begin(), jobs.end(), job) != jobs.end();
-  };
-  if (has(note->earlier)) return true;
-  return !note->follow_on.empty() && (note->job.id == job || (has(note->follow_on) && note->follow_on.back() != job));
+  const AllocationNote then = AtJob(call.settings.directory, *note, job);
+  // Now another job has the name, or one will.
+  return HasJob(*note, job) && (then.job.id != job || !then.follow_on.empty());
 }
 
 absl::StatusOr<client::Client> Regain(const Invocation& call, const std::string& name, absl::Status lost,

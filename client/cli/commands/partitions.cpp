@@ -12,6 +12,7 @@
 #include "client/cli/partitions/slices.h"
 #include "client/cli/partitions/wait_text.h"
 #include "client/cli/partitions/waits.h"
+#include "client/cli/terminal/format.h"
 #include "client/lib/endpoint.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/nearest_names.h"
@@ -21,14 +22,7 @@ namespace hotplate::cli {
 namespace {
 
 // "Sat 2026-11-14 20:46", local.
-std::string LocalText(EpochSeconds time) {
-  const std::time_t seconds = time;
-  std::tm local{};
-  localtime_r(&seconds, &local);
-  char text[32];
-  std::strftime(text, sizeof text, "%a %Y-%m-%d %H:%M", &local);
-  return text;
-}
+std::string LocalText(EpochSeconds time) { return LocalTime(time, "%a %Y-%m-%d %H:%M"); }
 
 // Progress of reading, on a terminal: one line that disappears at the end.
 class ReadingLine {

@@ -1,8 +1,6 @@
 #include "client/cli/journals/history.h"
 
 #include <algorithm>
-#include <array>
-#include <ctime>
 
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/terminal/format.h"
@@ -31,13 +29,8 @@ std::string Field(const std::string& any) {
 // "2026-11-27T02:12:22.123456Z"
 std::string IsoText(journal::WallTime time) {
   const google::protobuf::Timestamp stamp = ToTimestamp(time);
-  const std::time_t seconds = stamp.seconds();
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
   const std::string micros = std::to_string(1'000'000 + stamp.nanos() / 1000).substr(1);
-  return std::string(text.data()) + "." + micros + "Z";
+  return UtcTime(stamp.seconds(), "%Y-%m-%dT%H:%M:%S.") + micros + "Z";
 }
 
 std::string SecondsField(nanoseconds span) { return Number(std::chrono::duration<double>(span).count()); }

@@ -5,11 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <ctime>
 
 #include "client/cli/ending.h"
+#include "client/cli/terminal/format.h"
 #include "client/lib/endpoint.h"
 #include "kernels/array/quoted.h"
 
@@ -89,13 +88,6 @@ google::protobuf::Timestamp ToTimestamp(journal::WallTime time) {
   return stamp;
 }
 
-std::string DateText(journal::WallTime time) {
-  const std::time_t seconds = std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
-  std::tm local{};
-  localtime_r(&seconds, &local);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &local);
-  return text.data();
-}
+std::string DateText(journal::WallTime time) { return LocalTime(ToTimestamp(time).seconds(), "%Y-%m-%d %H:%M:%S"); }
 
 }  // namespace hotplate::cli

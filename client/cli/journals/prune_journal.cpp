@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <random>
 #include <thread>
 
 #include "client/cli/allocation/records.h"
 #include "client/cli/ending.h"
+#include "client/lib/wire.h"
 #include "server/journal/fence.h"
 #include "server/journal/journal.h"
 #include "server/journal/spool.h"
@@ -47,14 +47,6 @@ absl::StatusOr<journal::PruneReport> ByDaemon(const Invocation& call, const std:
   return report;
 }
 
-std::string NewGeneration() {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::random_device random;
-  std::string text;
-  for (int i = 0; i < 16; ++i) text += kDigits[random() % 16];
-  return text;
-}
-
 // Nothing is released whose files cannot be deleted from here.
 absl::Status CheckSpool(const journal::Place& place) {
   if (place.spool.empty())
@@ -76,7 +68,7 @@ absl::StatusOr<journal::PruneReport> Alone(const journal::Place& place, nanoseco
   if (const absl::Status spool = CheckSpool(place); !spool.ok()) return spool;
   journal::JournalOptions options;
   options.folder = place.folder;
-  options.life = {.generation = NewGeneration(), .name = place.name, .node = HostName()};
+  options.life = {.generation = client::RandomHex(8), .name = place.name, .node = HostName()};
   auto opened = journal::Journal::Open(std::move(options));
   if (!opened.ok()) return opened.status();
   journal::Journal& journal = **opened;

@@ -1,11 +1,10 @@
 #include "client/cli/partitions/accounting.h"
 
-#include <array>
-#include <ctime>
 #include <sstream>
 
 #include "client/cli/ending.h"
 #include "client/cli/terminal/console.h"
+#include "client/cli/terminal/format.h"
 
 namespace hotplate::cli {
 namespace {
@@ -109,13 +108,6 @@ bool KeepsJobsPrivate(const SlurmConfig& config) {
   return false;
 }
 
-std::string SacctTime(EpochSeconds time) {
-  const std::time_t seconds = time;
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
-  return text.data();
-}
+std::string SacctTime(EpochSeconds time) { return UtcTime(time, "%Y-%m-%dT%H:%M:%S"); }
 
 }  // namespace hotplate::cli

@@ -45,14 +45,27 @@ static std::string Shortest(T value) {
 std::string Number(double value) { return Shortest(value); }
 std::string Number32(float value) { return Shortest(value); }
 
-std::string Clock(const google::protobuf::Timestamp& time) {
-  const std::time_t seconds = static_cast<std::time_t>(time.seconds());
-  std::tm local{};
-  localtime_r(&seconds, &local);
-  std::array<char, 16> text{};
-  std::strftime(text.data(), text.size(), "%H:%M:%S", &local);
+namespace {
+
+std::string Formatted(const std::tm& parts, const char* format) {
+  std::array<char, 64> text{};
+  std::strftime(text.data(), text.size(), format, &parts);
   return text.data();
 }
+
+}  // namespace
+
+std::string LocalTime(std::time_t time, const char* format) {
+  std::tm parts{};
+  return Formatted(*localtime_r(&time, &parts), format);
+}
+
+std::string UtcTime(std::time_t time, const char* format) {
+  std::tm parts{};
+  return Formatted(*gmtime_r(&time, &parts), format);
+}
+
+std::string Clock(const google::protobuf::Timestamp& time) { return LocalTime(time.seconds(), "%H:%M:%S"); }
 
 nanoseconds Between(const google::protobuf::Timestamp& from, const google::protobuf::Timestamp& to) {
   const std::int64_t span = (to.seconds() - from.seconds()) * 1'000'000'000 + to.nanos() - from.nanos();

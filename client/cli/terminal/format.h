@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,11 +20,14 @@ namespace hotplate::cli {
 
 using std::chrono::nanoseconds;
 
-std::string ByteRate(double bytes_per_second);               // "2.1 GB/s"
-std::string FlopRate(double flop_per_second);                // "45.0 TFLOP/s"
-std::string Percent(double share);                           // 0.58: "58 %"
-std::string Number(double value);                            // the shortest text that reads back as the same double
-std::string Number32(float value);                           // the same for a float
+std::string ByteRate(double bytes_per_second);  // "2.1 GB/s"
+std::string FlopRate(double flop_per_second);   // "45.0 TFLOP/s"
+std::string Percent(double share);              // 0.58: "58 %"
+std::string Number(double value);               // the shortest text that reads back as the same double
+std::string Number32(float value);              // the same for a float
+// By strftime's format: in this machine's time zone, and in UTC.
+std::string LocalTime(std::time_t time, const char* format);
+std::string UtcTime(std::time_t time, const char* format);
 std::string Clock(const google::protobuf::Timestamp& time);  // local, "09:41:07"
 // From `from` to `to`; negative spans count as none.
 nanoseconds Between(const google::protobuf::Timestamp& from, const google::protobuf::Timestamp& to);
