@@ -235,12 +235,7 @@ ServiceContext::Parts Assembly::Parts() const {
                     .memory_bytes = program_bytes_};
   parts.durable = durable_.get();
   parts.caches = {.expressions = CubinFolder(config_), .packages = parts.programs.jit_caches.folder()};
-  if (durable_ != nullptr) {
-    parts.save_array = [this](const core::ArraySnapshot& array) -> absl::StatusOr<std::string> {
-      if (absl::Status status = durable_->Accepting(); !status.ok()) return status;
-      return saver_->SaveNow(array);
-    };
-  }
+  parts.save_array = [this](const core::ArraySnapshot& array) { return saver_->SaveNow(array); };
   parts.room_to_save = [this] { return saver_->room(); };
   parts.whose_job = [this](const std::string& id) { return job_ids_->WhoseJob(id); };
   return parts;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <string_view>
@@ -198,6 +199,15 @@ absl::StatusOr<std::string> Disk::Read(const std::string& path, std::size_t most
   }
   text.resize(have);
   return text;
+}
+
+absl::Status ReplaceFile(Disk& disk, const std::string& path, const std::string& text) {
+  const std::string draft = path + ".new";
+  const std::array<Disk::Bytes, 1> pieces = {BytesOf(text)};
+  absl::Status done = disk.Remove(draft);
+  if (done.ok()) done = disk.Write(draft, pieces, Disk::Sync::kNow);
+  if (done.ok()) done = disk.Rename(draft, path);
+  return done;
 }
 
 std::optional<std::uint64_t> Disk::FreeSpace(const std::string& folder) const { return hotplate::FreeSpace(folder); }

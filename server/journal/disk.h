@@ -52,6 +52,9 @@ class Disk {
 
 inline Disk::Bytes BytesOf(const std::string& text) { return std::as_bytes(std::span(text)); }
 
+// Puts a small file in place of an old one, whole or not at all; the draft is FILE.new. One writer at a time.
+absl::Status ReplaceFile(Disk& disk, const std::string& path, const std::string& text);
+
 // Makes a folder with those above it, so that their names outlive a power cut; OK if it is there.
 absl::Status MakeLastingFolder(Disk& disk, const std::string& path);
 

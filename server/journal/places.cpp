@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -27,15 +26,11 @@ std::string IdNote(const std::string& folder) { return folder + "/id"; }
 
 // A file of one line, whole or not at all.
 absl::Status WriteLine(Disk& disk, const std::string& file, const std::string& line) {
-  const std::string text = line + "\n", written = file + ".new";
+  const std::string text = line + "\n";
   if (const absl::StatusOr<std::string> there = disk.Read(file, PATH_MAX + 1); there.ok() && *there == text) {
     return absl::OkStatus();
   }
-  const std::array<Disk::Bytes, 1> pieces = {BytesOf(text)};
-  absl::Status done = disk.Remove(written);
-  if (done.ok()) done = disk.Write(written, pieces, Disk::Sync::kNow);
-  if (done.ok()) done = disk.Rename(written, file);
-  return done;
+  return ReplaceFile(disk, file, text);
 }
 
 // Empty if there is none.

@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <array>
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
@@ -75,14 +74,8 @@ std::string RealPath(const std::string& path) {
   return failed ? path : real;
 }
 
-absl::Status WriteMark(Disk& disk, const std::string& root, const SpoolMark& of) {
-  const std::string text = ToText(of);
-  const std::string mark = absl::StrCat(root, "/", kSpoolMark), written = absl::StrCat(mark, ".new");
-  const std::array<Disk::Bytes, 1> pieces = {BytesOf(text)};
-  absl::Status made = disk.Remove(written);
-  if (made.ok()) made = disk.Write(written, pieces, Disk::Sync::kNow);
-  if (made.ok()) made = disk.Rename(written, mark);
-  return made;
+absl::Status WriteMark(Disk& disk, const std::string& root, const SpoolMark& mark) {
+  return ReplaceFile(disk, absl::StrCat(root, "/", kSpoolMark), ToText(mark));
 }
 
 std::string SpoolOwner(const Disk& disk, const std::string& root) {

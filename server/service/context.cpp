@@ -24,7 +24,7 @@ absl::StatusOr<core::Principal> ServiceContext::Admit(const grpc::CallbackServer
 
 void ServiceContext::SaveArray(const core::ArraySnapshot& array,
                                std::function<void(absl::StatusOr<std::string>)> done) const {
-  if (!parts_.save_array) {
+  if (durable() == nullptr) {
     return done(absl::FailedPreconditionError(
         "this daemon keeps no journal, so that the next one could not have the array (hotplated --journal on)"));
   }
@@ -33,6 +33,7 @@ void ServiceContext::SaveArray(const core::ArraySnapshot& array,
                                                            array.name.empty() ? "name" : "lease",
                                                            ", so that another daemon could not keep it")));
   }
+  if (absl::Status status = durable()->Accepting(); !status.ok()) return done(status);
   const absl::StatusOr<std::string> file = parts_.save_array(array);
   if (!file.ok()) return done(file);
   durable()->SaveArray(array, *file, [done = std::move(done), file = *file](const absl::Status& written) {

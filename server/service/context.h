@@ -77,8 +77,7 @@ class ServiceContext {
     std::function<std::optional<core::WallTime>()> allocation_end;
     // The bytes that arrays may take where they are saved at the end, if known. May be empty.
     std::function<std::optional<std::uint64_t>()> room_to_save;
-    // Writes an array to a file, so that the next daemon can have it; waits for the file system. Empty: there is no
-    // journal.
+    // ArraySaver::SaveNow. May be empty, without `durable`.
     std::function<absl::StatusOr<std::string>(const core::ArraySnapshot& array)> save_array;
     // A sentence on a job that is not this daemon's; empty if nothing is known. May be empty itself.
     std::function<std::string(const std::string& job_id)> whose_job;
