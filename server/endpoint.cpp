@@ -17,6 +17,7 @@
 
 #include "kernels/base/status.h"
 #include "proto/codec/json_file.h"
+#include "proto/codec/name_lock.h"
 
 namespace hotplate::server {
 namespace {
@@ -116,27 +117,13 @@ std::string ReadLink(const std::string& link) {
   return std::filesystem::read_symlink(link, error).string();
 }
 
-}  // namespace
-
-bool IsNameFree(const std::string& directory, const std::string& name) {
-  // A lock ends with its daemon, on any node.
-  const std::string path = directory + "/servers/" + name + ".lock";
-  const int lock = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-  if (lock < 0) return errno == ENOENT;
-  const bool free = flock(lock, LOCK_SH | LOCK_NB) == 0;
-  close(lock);
-  return free;
-}
-
-namespace {
-
 // Whether the daemon of a record in `directory` has ended without withdrawing it. False if unknown.
 bool IsGone(const std::string& directory, const std::string& record_file) {
   v1::EndpointRecord record;
   if (!codec::ReadJsonFile(directory + "/" + record_file, record).ok()) return true;
   const std::int64_t end = record.has_allocation_end_time() ? record.allocation_end_time().seconds() : 0;
   if (end > 0 && end + kClocksApart.count() < std::time(nullptr)) return true;
-  return IsNameFree(directory, std::filesystem::path(record_file).stem().string());
+  return codec::IsNameFree(directory, std::filesystem::path(record_file).stem().string());
 }
 
 std::string DraftOfCurrent(const std::string& directory, const std::string& name) {
@@ -192,7 +179,7 @@ absl::StatusOr<EndpointSlot> EndpointSlot::Claim(const std::string& directory, c
   for (const std::string& folder : {directory, directory + "/servers", directory + "/logs"}) {
     if (absl::Status status = PrivateFolder(folder); !status.ok()) return status;
   }
-  const std::string path = directory + "/servers/" + name + ".lock";
+  const std::string path = codec::NameLockFile(directory, name);
   for (bool again = false;; again = true) {
     const int lock = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (lock < 0) return SystemError("opening " + path);

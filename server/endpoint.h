@@ -66,7 +66,4 @@ absl::Status PrivateFolder(const std::string& path);
 // Writes a file of mode 0600 that appears under its name, in place of another, only when it is whole and on the disk.
 absl::Status WriteWhole(const std::string& path, const std::string& text);
 
-// Whether no daemon has this name, or is starting or ending with it. False if unknown.
-bool IsNameFree(const std::string& directory, const std::string& name);
-
 }  // namespace hotplate::server

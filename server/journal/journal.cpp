@@ -71,20 +71,27 @@ void Journal::Append(Record record, Durability durability, Completion done) {
 
 void Journal::Note(AttachedJob job, absl::FunctionRef<std::string()> end) { writer_->Note(std::move(job), end); }
 
-absl::Status Journal::Write(Record record) {
+std::vector<absl::Status> Journal::WriteAll(std::vector<Record> records) {
   Mutex mutex;
   CondVar written;
-  bool done = false;
-  absl::Status result;
-  Append(std::move(record), Durability::kSynced, [&](const absl::Status& status) {
-    MutexLock lock(mutex);
-    result = status;
-    done = true;
-    written.NotifyOne();
-  });
+  std::size_t left = records.size();
+  std::vector<absl::Status> results(records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    Append(std::move(records[i]), Durability::kSynced, [&, i](const absl::Status& status) {
+      MutexLock lock(mutex);
+      results[i] = status;
+      if (--left == 0) written.NotifyOne();
+    });
+  }
   MutexLock lock(mutex);
-  while (!done) written.Wait(mutex);
-  return result;
+  while (left > 0) written.Wait(mutex);
+  return results;
+}
+
+absl::Status Journal::Write(Record record) {
+  std::vector<Record> one;
+  one.push_back(std::move(record));
+  return WriteAll(std::move(one)).front();
 }
 
 absl::StatusOr<Recovered> Journal::Recover(const RecoveryBounds& bounds) {

@@ -45,7 +45,8 @@ class Journal {
   // Neither waits. See Durability and Completion in writer.h.
   void Append(Record record, Durability durability, Completion done = nullptr);
   void Note(AttachedJob job, absl::FunctionRef<std::string()> end);
-  // Appends, and waits until it is on the disk.
+  // Append, and wait until all are on the disk: their outcomes, in order.
+  std::vector<absl::Status> WriteAll(std::vector<Record> records);
   absl::Status Write(Record record);
   // OK, or why no detached job is taken now. Asks nobody, and waits for nothing.
   absl::Status Accepting() const { return writer_->health(); }

@@ -1,14 +1,12 @@
 #include "server/journal/prune.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <set>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "kernels/base/mutex.h"
 
 namespace hotplate::journal {
 namespace {
@@ -79,24 +77,6 @@ bool IsReferenced(SQLite::Database& database, const Sha256& sha) {
   return query.executeStep() && query.getColumn(0).getInt() != 0;
 }
 
-// Appends them as one group, and waits until it is on the disk: their outcomes.
-std::vector<absl::Status> WriteAll(Journal& journal, const std::vector<JobReleased>& records) {
-  Mutex mutex;
-  CondVar written;
-  std::size_t left = records.size();
-  std::vector<absl::Status> results(records.size());
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    journal.Append(records[i], Durability::kSynced, [&, i](const absl::Status& status) {
-      MutexLock lock(mutex);
-      results[i] = status;
-      if (--left == 0) written.NotifyOne();
-    });
-  }
-  MutexLock lock(mutex);
-  while (left > 0) written.Wait(mutex);
-  return results;
-}
-
 class Pass {
  public:
   Pass(Journal& journal, Spool* spool, const PruneBounds& bounds, PruneReport& report)
@@ -159,10 +139,10 @@ class Pass {
       }
     });
     if (!failed.ok()) return failed;
-    std::vector<JobReleased> records;
+    std::vector<Record> records;
     records.reserve(batch.size());
-    for (const Candidate& job : batch) records.push_back({.number = job.number, .time = bounds_.now});
-    const std::vector<absl::Status> released = WriteAll(journal_, records);
+    for (const Candidate& job : batch) records.push_back(JobReleased{.number = job.number, .time = bounds_.now});
+    const std::vector<absl::Status> released = journal_.WriteAll(std::move(records));
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (released[i].ok()) {
         Delete(batch[i], shared[i]);
@@ -253,10 +233,8 @@ absl::StatusOr<PruneReport> Prune(Journal& journal, Spool* spool, const PruneBou
 absl::StatusOr<Spool::Swept> SweepSpool(Journal& journal, Spool& spool) {
   absl::flat_hash_set<std::uint64_t> numbers;
   std::set<Sha256> shared;
-  std::string folder;
   absl::Status read = journal.With([&](Index& index) {
     return Guarded(index.database(), [&]() -> absl::Status {
-      folder = std::filesystem::path(index.database().getFilename()).parent_path();
       SQLite::Statement jobs(index.database(),
                              "SELECT number FROM jobs WHERE state<3 UNION ALL SELECT number FROM jobs WHERE"
                              " end_ns IS NOT NULL AND release_ns IS NULL AND attached=0");
@@ -268,7 +246,6 @@ absl::StatusOr<Spool::Swept> SweepSpool(Journal& journal, Spool& spool) {
       return absl::OkStatus();
     });
   });
-  if (read.ok()) read = spool.Claim(folder, /*replace=*/true);
   if (!read.ok()) return read;
   return spool.Sweep([&](std::uint64_t number) { return numbers.contains(number); },
                      [&](const Sha256& sha) { return shared.contains(sha); });

@@ -39,8 +39,7 @@ struct PruneReport {
 // With a spool, or (null) of the index alone. FAILED_PRECONDITION if the spool is another journal's (Spool::Claim).
 absl::StatusOr<PruneReport> Prune(Journal& journal, Spool* spool, const PruneBounds& bounds);
 
-// At a daemon's start, after Open and before any job is stored: claims the spool, replacing who had it if that may be,
-// and removes files that the index does not know.
+// At a daemon's start, after Spool::Claim and before any job is stored: removes files that the index does not know.
 absl::StatusOr<Spool::Swept> SweepSpool(Journal& journal, Spool& spool);
 
 // Bytes in the spool, by the index: SpoolOptions::used_bytes.

@@ -19,6 +19,7 @@
 #include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
 #include "proto/codec/json_file.h"
+#include "proto/codec/name_lock.h"
 #include "server/endpoint.h"
 #include "server/wire/values.h"
 
@@ -195,7 +196,7 @@ void JobIds::Refresh() {
   for (const auto& [key, block] : known) {
     const v1::DaemonLife& life = block.daemon();
     if (life.has_end_time() || life.name() == own_name) continue;
-    if (IsNameFree(directory_, life.name())) continue;
+    if (codec::IsNameFree(directory_, life.name())) continue;
     v1::EndpointRecord record;
     const bool found = codec::ReadJsonFile(directory_ + "/servers/" + life.name() + ".json", record).ok();
     // Without a record it starts.

@@ -108,21 +108,17 @@ grpc::ServerUnaryReactor* ArraysService::Renew(grpc::CallbackServerContext* call
 
 grpc::ServerUnaryReactor* ArraysService::Save(grpc::CallbackServerContext* call, const v1::SaveArrayRequest* request,
                                               v1::SaveArrayResponse* response) {
-  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
-  const absl::StatusOr<core::Principal> who = context_.Admit(*call, core::Scope::kSubmit);
-  absl::Status status = who.status();
-  if (status.ok()) {
-    status = context_.PostForFiles(1, [=, this, who = *who] {
-      const auto array = context_.arrays().Describe(who, request->array_id().substr(0, kLongestName));
-      if (!array.ok()) return reactor->Finish(wire::ToGrpc(array.status()));
-      context_.SaveArray(*array, [=, this](const absl::StatusOr<std::string>& file) {
-        if (file.ok()) response->set_file(*file);
-        reactor->Finish(wire::ToGrpc(file.ok() ? Show(array, context_, *response) : file.status()));
+  return AnswerWhenDone(
+      context_, call, core::Scope::kSubmit, [=, this](const core::Principal& who, const auto& finish) {
+        return context_.PostForFiles(request->ByteSizeLong(), [=, this] {
+          const auto array = context_.arrays().Describe(who, request->array_id().substr(0, kLongestName));
+          if (!array.ok()) return finish(array.status());
+          context_.SaveArray(*array, [=, this](const absl::StatusOr<std::string>& file) {
+            if (file.ok()) response->set_file(*file);
+            finish(file.ok() ? Show(array, context_, *response) : file.status());
+          });
+        });
       });
-    });
-  }
-  if (!status.ok()) reactor->Finish(wire::ToGrpc(status));
-  return reactor;
 }
 
 }  // namespace hotplate::server

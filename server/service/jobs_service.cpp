@@ -52,18 +52,13 @@ template <typename MustWait, typename Answer>
 grpc::ServerUnaryReactor* AnswerAfterFiles(const ServiceContext& context, grpc::CallbackServerContext* call,
                                            core::Scope needed, const google::protobuf::Message& request,
                                            MustWait must_wait, Answer answer) {
-  grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
-  const absl::StatusOr<core::Principal> who = context.Admit(*call, needed);
-  absl::Status status = who.status();
-  if (status.ok() && must_wait(*who)) {
-    status =
-        context.PostForFiles(request.ByteSizeLong(), [=, who = *who] { reactor->Finish(wire::ToGrpc(answer(who))); });
-    if (status.ok()) return reactor;
-  } else if (status.ok()) {
-    status = answer(*who);
-  }
-  reactor->Finish(wire::ToGrpc(status));
-  return reactor;
+  return AnswerWhenDone(context, call, needed, [&](const core::Principal& who, const auto& finish) {
+    if (must_wait(who)) {
+      return context.PostForFiles(request.ByteSizeLong(), [finish, answer, who] { finish(answer(who)); });
+    }
+    finish(answer(who));
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace
@@ -120,26 +115,22 @@ grpc::ServerUnaryReactor* JobsService::Execute(grpc::CallbackServerContext* call
 
 grpc::ServerUnaryReactor* JobsService::Submit(grpc::CallbackServerContext* call, const v1::SubmitJobRequest* request,
                                               v1::SubmitJobResponse* response) {
-  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
-  const absl::StatusOr<core::Principal> who = context_.Admit(*call, core::Scope::kSubmit);
-  absl::Status status = who.status();
-  if (status.ok()) {
-    const v1::JobSpec& spec = request->job();
-    const auto submit = [this, reactor, response, &spec, who = *who] {
-      SubmitJob(who, spec, [this, reactor, response](const absl::StatusOr<core::JobId>& id) {
-        if (id.ok()) response->set_job_id(id->value());
-        response->set_generation(context_.generation());
-        reactor->Finish(wire::ToGrpc(id.status()));
+  return AnswerWhenDone(
+      context_, call, core::Scope::kSubmit, [=, this](const core::Principal& who, const auto& finish) {
+        const v1::JobSpec& spec = request->job();
+        const auto submit = [this, response, &spec, who, finish] {
+          SubmitJob(who, spec, [this, response, finish](const absl::StatusOr<core::JobId>& id) {
+            if (id.ok()) response->set_job_id(id->value());
+            response->set_generation(context_.generation());
+            finish(id.status());
+          });
+        };
+        if (wire::NeedsFiles(spec) || (context_.durable() != nullptr && DurableJobs::MustWait(spec))) {
+          return context_.PostForFiles(spec.ByteSizeLong(), submit);
+        }
+        submit();
+        return absl::OkStatus();
       });
-    };
-    if (wire::NeedsFiles(spec) || (context_.durable() != nullptr && DurableJobs::MustWait(spec))) {
-      status = context_.PostForFiles(spec.ByteSizeLong(), submit);
-    } else {
-      submit();
-    }
-  }
-  if (!status.ok()) reactor->Finish(wire::ToGrpc(status));
-  return reactor;
 }
 
 grpc::ServerWriteReactor<v1::WatchJobResponse>* JobsService::Watch(grpc::CallbackServerContext* call,
@@ -198,21 +189,19 @@ grpc::ServerUnaryReactor* JobsService::List(grpc::CallbackServerContext* call, c
 
 grpc::ServerUnaryReactor* JobsService::Cancel(grpc::CallbackServerContext* call, const v1::CancelJobRequest* request,
                                               v1::CancelJobResponse* response) {
-  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
-  const absl::StatusOr<core::Principal> who = context_.Admit(*call, core::Scope::kSubmit);
-  if (!who.ok()) {
-    reactor->Finish(wire::ToGrpc(who.status()));
-    return reactor;
-  }
-  const auto done = [=, this](const absl::StatusOr<core::JobSnapshot>& job) {
-    reactor->Finish(wire::ToGrpc(Show(job, request->job_id(), context_, *response)));
-  };
-  if (context_.durable() != nullptr) {
-    context_.durable()->Cancel(*who, IdOf(request->job_id()), done);
-  } else {
-    done(context_.engine().Cancel(*who, IdOf(request->job_id())));
-  }
-  return reactor;
+  return AnswerWhenDone(context_, call, core::Scope::kSubmit,
+                        [=, this](const core::Principal& who, const auto& finish) {
+                          const core::JobId id = IdOf(request->job_id());
+                          const auto done = [=, this](const absl::StatusOr<core::JobSnapshot>& job) {
+                            finish(Show(job, request->job_id(), context_, *response));
+                          };
+                          if (context_.durable() != nullptr) {
+                            context_.durable()->Cancel(who, id, done);
+                          } else {
+                            done(context_.engine().Cancel(who, id));
+                          }
+                          return absl::OkStatus();
+                        });
 }
 
 absl::Status JobsService::ShowResult(const core::Principal& who, const std::string& id,

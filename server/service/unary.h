@@ -20,22 +20,28 @@ grpc::ServerUnaryReactor* AnswerNow(const ServiceContext& context, grpc::Callbac
   return reactor;
 }
 
+// The same of a call that is answered later, on any thread: `start` is given the caller, and a function of a status
+// that it has called once; or it returns why that will not be.
+template <typename Start>
+grpc::ServerUnaryReactor* AnswerWhenDone(const ServiceContext& context, grpc::CallbackServerContext* call,
+                                         core::Scope needed, Start&& start) {
+  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
+  const absl::StatusOr<core::Principal> who = context.Admit(*call, needed);
+  const auto finish = [reactor](const absl::Status& status) { reactor->Finish(wire::ToGrpc(status)); };
+  if (absl::Status refused = who.ok() ? start(*who, finish) : who.status(); !refused.ok()) finish(refused);
+  return reactor;
+}
+
 // The same on another thread, to which `post` brings it. `refusal`: why a caller that is admitted is refused, if that
 // is known.
 template <typename Answer>
 grpc::ServerUnaryReactor* AnswerLater(const ServiceContext& context, grpc::CallbackServerContext* call,
                                       core::Scope needed, ServiceContext::Post post,
                                       const google::protobuf::Message& request, absl::Status refusal, Answer&& answer) {
-  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
-  absl::Status status = context.Admit(*call, needed).status();
-  if (status.ok()) status = std::move(refusal);
-  if (status.ok()) {
-    status = (context.*post)(request.ByteSizeLong(), [reactor, answer = std::forward<Answer>(answer)] {
-      reactor->Finish(wire::ToGrpc(answer()));
-    });
-  }
-  if (!status.ok()) reactor->Finish(wire::ToGrpc(status));
-  return reactor;
+  return AnswerWhenDone(context, call, needed, [&](const core::Principal&, const auto& finish) {
+    if (!refusal.ok()) return refusal;
+    return (context.*post)(request.ByteSizeLong(), [finish, answer] { finish(answer()); });
+  });
 }
 
 }  // namespace hotplate::server

@@ -11,6 +11,7 @@
 #include "client/cli/terminal/format.h"
 #include "client/lib/endpoint.h"
 #include "kernels/array/quoted.h"
+#include "proto/codec/name_lock.h"
 
 namespace hotplate::cli {
 
@@ -57,7 +58,7 @@ std::string NamedJournal(const Arguments& arguments, std::size_t word) {
 }
 
 absl::StatusOr<Descriptor> HoldName(const std::string& directory, const std::string& name) {
-  const std::string path = directory + "/servers/" + name + ".lock";
+  const std::string path = codec::NameLockFile(directory, name);
   Descriptor lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   // Without the folder there is no daemon; some network file systems have no locks, and the journal has a fence.
   if (!lock && errno == ENOENT) return lock;
@@ -72,12 +73,6 @@ absl::StatusOr<Descriptor> HoldName(const std::string& directory, const std::str
     return absl::PermissionDeniedError(path + " cannot be written to");
   }
   return lock;
-}
-
-bool HasDaemon(const std::string& directory, const std::string& name) {
-  const std::string path = directory + "/servers/" + name + ".lock";
-  const Descriptor lock(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  return lock && flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 google::protobuf::Timestamp ToTimestamp(journal::WallTime time) {

@@ -39,9 +39,6 @@ std::string NamedJournal(const Arguments& arguments, std::size_t word);
 // FAILED_PRECONDITION: there is one.
 absl::StatusOr<Descriptor> HoldName(const std::string& directory, const std::string& name);
 
-// Whether a daemon has that name, as far as locks tell.
-bool HasDaemon(const std::string& directory, const std::string& name);
-
 google::protobuf::Timestamp ToTimestamp(journal::WallTime time);
 // "2026-11-27 02:12:22", local.
 std::string DateText(journal::WallTime time);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "client/cli/allocation/records.h"
+#include "proto/codec/name_lock.h"
 #include "server/journal/journal.h"
 #include "server/journal/spool.h"
 
@@ -27,7 +28,7 @@ absl::StatusOr<journal::VerifyReport> VerifyJournal(const Settings& settings, co
   auto report = Read(place);
   if (!report.ok()) return report;
   // A daemon may have deleted what was fetched after the index was read. What it did is not missing the second time.
-  if (!report->ok() && HasDaemon(settings.directory, place.name)) {
+  if (!report->ok() && !codec::IsNameFree(settings.directory, place.name)) {
     const std::vector<std::string> before = report->problems;
     report = Read(place);
     if (!report.ok()) return report;

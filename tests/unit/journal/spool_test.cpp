@@ -187,13 +187,13 @@ TEST_F(SpoolTest, AnotherJournalsSpoolAndOtherFoldersAreRefused) {
 
 // A copy of a HOTPLATE_DIR has the same journal id, and the path of the same spool.
 TEST_F(SpoolTest, ACopyOfAJournalHasNoPartInItsSpool) {
-  ASSERT_TRUE(SweepSpool(*journal_, *spool_).ok());
+  ASSERT_TRUE(spool_->Claim(folder_.File("journal"), /*replace=*/true).ok());
   Accept(1), End(1), Fetch(1);
   ASSERT_TRUE(journal_->Close("").ok());
   std::filesystem::copy(folder_.File("journal"), folder_.File("copy"), std::filesystem::copy_options::recursive);
   journal_ = Open(Options("g2"));
   spool_ = OpenSpool(*journal_);
-  ASSERT_TRUE(SweepSpool(*journal_, *spool_).ok());
+  ASSERT_TRUE(spool_->Claim(folder_.File("journal"), /*replace=*/true).ok());
   Accept(2), End(2);
 
   JournalOptions options = Options("g3");
@@ -201,12 +201,13 @@ TEST_F(SpoolTest, ACopyOfAJournalHasNoPartInItsSpool) {
   const std::unique_ptr<Journal> copy = Open(options);
   ASSERT_EQ(copy->id(), journal_->id());
   const std::unique_ptr<Spool> same = OpenSpool(*copy);
-  const absl::Status swept = SweepSpool(*copy, *same).status();
-  EXPECT_TRUE(absl::IsFailedPrecondition(swept));
-  EXPECT_THAT(std::string(swept.message()), HasSubstr("is the spool of the journal in " + folder_.File("journal")));
+  const absl::Status claimed = same->Claim(folder_.File("copy"), /*replace=*/true);
+  EXPECT_TRUE(absl::IsFailedPrecondition(claimed));
+  EXPECT_THAT(std::string(claimed.message()), HasSubstr("is the spool of the journal in " + folder_.File("journal")));
   EXPECT_TRUE(absl::IsFailedPrecondition(CheckSpoolOwner(Disk::Real(), folder_.File("spool"), folder_.File("copy"))));
   EXPECT_TRUE(CheckSpoolOwner(Disk::Real(), folder_.File("spool"), folder_.File("journal")).ok());
   EXPECT_FALSE(Prune(*copy, same.get(), {.now = At(100'000), .age = std::chrono::seconds(1)}).ok());
+  EXPECT_FALSE(SweepSpool(*copy, *same).ok());
   EXPECT_FALSE(same->StoreInputs(2, {}).ok());
   EXPECT_FALSE(same->StoreResults(2, {}, {}, Disk::Sync::kNow).ok());
   EXPECT_TRUE(Has("jobs/1/result-out.npy"));
@@ -222,7 +223,7 @@ TEST_F(SpoolTest, ACopyOfAJournalHasNoPartInItsSpool) {
 }
 
 TEST_F(SpoolTest, ACopyOfASpoolIsThatOfTheCopiedJournal) {
-  ASSERT_TRUE(SweepSpool(*journal_, *spool_).ok());
+  ASSERT_TRUE(spool_->Claim(folder_.File("journal"), /*replace=*/true).ok());
   Accept(1);
   std::filesystem::copy(folder_.File("spool"), folder_.File("copy"), std::filesystem::copy_options::recursive);
   const auto copy = Spool::Open({.root = folder_.File("copy"), .journal_id = journal_->id()}).value();
