@@ -245,7 +245,9 @@ class Arrays(Journal):
         np.testing.assert_array_equal(self.got("C"), 2 * self.values)
 
     def test_a_durable_one_outlives_a_killed_daemon(self):
-        self.hotplate("put", "x.npy", "--name", "A", "--durable", says=f"also in {self.directory}/saved/local/A.npy")
+        file = str(self.directory / "saved/local/A.npy")
+        self.hotplate("put", "x.npy", "--name", "A", "--durable", says=f"also in {file}")
+        self.assertEqual(self.answer("put", "x.npy", "--name", "A", "--durable", "--replace")["file"], file)
         self.hotplate("put", "x.npy", "--name", "B")
         self.kill_and_restart()
         self.assertEqual(self.names(), ["A"])

@@ -129,7 +129,7 @@ absl::Status Put(const Invocation& call) {
                                    (durable ? ", also in " + Printable(*file) : "")) +
             "\n";
     essentials += (array->name().empty() ? array->id() : array->name()) + "\n";
-    json.push_back(ToJson(*array));
+    json.push_back(durable ? JsonObject(ToJson(*array)).Text("file", *file).Json() : ToJson(*array));
   }
   // If one of several files fails, report those already sent.
   if (status.ok() || !json.empty())

@@ -165,9 +165,7 @@ std::string TextOf(const KeptAnswer& kept, bool colour) {
 }
 
 std::string JsonOf(const KeptAnswer& kept) {
-  std::string json = ToJson(kept.job);
-  json.pop_back();
-  return json + ",\"journal\":" + JsonText(kept.place.folder) + ",\"results\":" + JsonTexts(kept.results) + "}";
+  return JsonObject(ToJson(kept.job)).Text("journal", kept.place.folder).Raw("results", JsonTexts(kept.results)).Json();
 }
 
 }  // namespace hotplate::cli

@@ -20,6 +20,9 @@ std::string JsonText(const std::string& text);  // quoted and escaped
 // {"key": …} in the order of the calls.
 class JsonObject {
  public:
+  JsonObject() = default;
+  // With the members of an object.
+  explicit JsonObject(const std::string& object) : members_(object.substr(1, object.size() - 2)) {}
   JsonObject& Raw(const std::string& key, const std::string& json);
   JsonObject& Count(const std::string& key, std::int64_t number) { return Raw(key, std::to_string(number)); }
   JsonObject& Text(const std::string& key, const std::string& text) { return Raw(key, JsonText(text)); }
