@@ -7,7 +7,7 @@
 set -euo pipefail
 
 root=$(realpath "$(dirname "$0")/..")
-programs=$root/build/release/bin built=no
+programs=$root/build/quick/bin built=no
 if [ $# -eq 2 ] && [ "$1" = --built ]; then
   programs=$(realpath "$2") built=yes
   [ -x "$programs/hotplate" ] || { echo "quickstart: there is no program hotplate in $programs" >&2; exit 2; }
@@ -25,9 +25,9 @@ if [ $built = no ]; then
   step "Packages"
   deploy/install-deps.sh
 
-  step "Build (release: the daemon and the command)"
-  cmake --preset release -DHOTPLATE_TESTS=OFF -DHOTPLATE_PYTHON_PACKAGE=OFF
-  cmake --build --preset release
+  step "Build (the daemon and the command, for CPUs; only the kernels are optimised)"
+  cmake --preset quick
+  cmake --build --preset quick --target hotplate hotplated
 fi
 PATH=$programs:$PATH
 
