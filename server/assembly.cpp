@@ -122,9 +122,14 @@ DurableArrays* Assembly::DurableArraysOrNull() const { return durable_ != nullpt
 
 void Assembly::RestoreJobs() {
   if (durable_ == nullptr) return;
-  durable_->Restore(*engine_, context_->facts(), [this](const core::Principal& who, const v1::JobSpec& spec) {
+  DurableJobs::Parse parse;
+  parse.job = [this](const core::Principal& who, const v1::JobSpec& spec) {
     return JobAsRequest(*context_, who, spec, wire::SignatureInputs::kRefused);
-  });
+  };
+  parse.program = [this](const v1::Program& program) {
+    return ProgramAsJob(*context_, program, std::make_shared<ProgramStreams>(/*has_client=*/false));
+  };
+  durable_->Restore(*engine_, context_->facts(), parse);
 }
 
 absl::Status Assembly::OpenDevices() {

@@ -1,14 +1,15 @@
 #include "server/durable/durable_jobs.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/stoppable_sleep.h"
 #include "server/durable/job_messages.h"
 #include "server/wire/job.h"
+#include "server/wire/program.h"
 
 namespace hotplate::server {
 namespace {
@@ -53,8 +54,8 @@ absl::Status DurableJobs::Accepting() const {
 
 bool DurableJobs::MustWait(const v1::JobSpec& spec) { return wire::NeedsFiles(spec) || !ArrayInputs(spec).empty(); }
 
-absl::StatusOr<journal::Spool::Stored> DurableJobs::StoreInputs(const core::Job& job, const v1::JobSpec& spec) {
-  const std::set<std::string> names = ArrayInputs(spec);
+absl::StatusOr<journal::Spool::Stored> DurableJobs::StoreInputs(const core::Job& job,
+                                                                const std::set<std::string>& names) {
   std::vector<journal::SpoolItem> items;
   for (std::size_t i = 0; i < job.bound.inputs.size(); ++i) {
     const std::string& name = job.spec().inputs()[i].name;
@@ -84,8 +85,16 @@ absl::Status DurableJobs::CheckNotAway(const core::Principal& who, const std::st
 }
 
 void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, const v1::JobSpec& spec, Done done) {
+  Accept(who, std::move(request), wire::CanonicalBytes(spec), ArrayInputs(spec), std::move(done));
+}
+
+void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, const v1::Program& program, Done done) {
+  Accept(who, std::move(request), wire::CanonicalBytes(program), {}, std::move(done));
+}
+
+void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, std::string bytes,
+                         const std::set<std::string>& arrays, Done done) {
   if (absl::Status status = Accepting(); !status.ok()) return done(status);
-  std::string bytes = wire::CanonicalBytes(spec);
   const std::string kernel = request.kernel;
   absl::StatusOr<core::Engine::Accepted> accepted = engine_->Accept(who, std::move(request));
   if (!accepted.ok()) return done(accepted.status());
@@ -94,8 +103,8 @@ void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, c
 
   auto stored = std::make_shared<std::optional<journal::Spool::Stored>>();
   journal::JobAccepted record = AcceptedRecord(*job, kernel, std::move(bytes));
-  if (!ArrayInputs(spec).empty()) {
-    absl::StatusOr<journal::Spool::Stored> inputs = StoreInputs(*job, spec);
+  if (!arrays.empty()) {
+    absl::StatusOr<journal::Spool::Stored> inputs = StoreInputs(*job, arrays);
     if (!inputs.ok()) {
       engine_->Withdraw(*job);
       return done(inputs.status());
@@ -165,7 +174,7 @@ void DurableJobs::NoteEnd(const core::Job& job) {
                              .state = static_cast<journal::JobState>(record.state),
                              .accepted = job.change(0).time,
                              .ended = last.time,
-                             .use = UseOf(*record.end)};
+                             .use = UseOf(*record.end, facts_)};
   if (job.change_count() > 2) ended.started = job.change(1).time;
   journal_->Note(std::move(ended), [&] { return EndWithoutData(job, *record.end, facts_); });
 }
@@ -217,6 +226,16 @@ absl::StatusOr<std::vector<journal::SpooledFile>> DurableJobs::StoreOutputs(cons
     items.push_back({output.name, output.signature, buffer->bytes()});
     buffers.push_back(std::move(buffer));
   }
+  std::array<std::string, 2> printed;
+  if (const PrintingWork* const program = ProgramOf(*ending.job)) {
+    printed = {PrintedAsText(*program->streams(), OutputStream::kOut),
+               PrintedAsText(*program->streams(), OutputStream::kErr)};
+    constexpr const char* kNames[] = {"stdout", "stderr"};
+    for (std::size_t i = 0; i < printed.size(); ++i) {
+      if (printed[i].empty()) continue;
+      items.push_back({.name = kNames[i], .bytes = std::as_bytes(std::span(printed[i])), .text = true});
+    }
+  }
   if (items.empty()) return std::vector<journal::SpooledFile>();
   const std::vector<journal::SpoolText> texts = {
       {"receipt.json", ReceiptAsJson(*ending.job, *ending.event.end, facts_)}};
@@ -247,7 +266,8 @@ void DurableJobs::Write(const Ending& ending) {
                                  .end = std::move(message.end),
                                  .outputs = std::move(message.outputs),
                                  .results = *std::move(files),
-                                 .use = UseOf(end)},
+                                 .use = UseOf(end, facts_),
+                                 .forget_request = wire::IsProgram(ending.job->spec().name())},
                {NotInJournal("the end", ending.job->id), [told = ending.told](const absl::Status&) { told(); }});
 }
 

@@ -1,4 +1,4 @@
-// Jobs that outlive the daemon: the detached ones of kernels and expressions. The life of one:
+// Jobs that outlive the daemon: the detached ones of kernels, expressions and programs. The life of one:
 //   1. Accept has the engine check it and give it its number and its place in the queue. What it takes of held arrays
 //      goes into the spool, its request into the journal; when both are on the disk, the job is acknowledged.
 //   2. The engine runs it, and tells of its events here (core::JobLog).
@@ -13,12 +13,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "hotplate/v1/jobs.pb.h"
+#include "hotplate/v1/programs.pb.h"
 #include "kernels/base/mutex.h"
 #include "server/core/engine.h"
 #include "server/core/jobs/job_log.h"
@@ -58,8 +60,11 @@ class DurableJobs : public core::JobLog {
   // The largest number that a job in the journal has: new ones have to be above it.
   std::uint64_t last_number() const { return recovered_.last_number; }
 
-  // The request of a spec that a daemon before this one took. May look at files.
-  using Parse = std::function<absl::StatusOr<core::JobRequest>(const core::Principal& who, const v1::JobSpec& spec)>;
+  // The requests of what a daemon before this one took. They may look at files.
+  struct Parse {
+    std::function<absl::StatusOr<core::JobRequest>(const core::Principal& who, const v1::JobSpec& spec)> job;
+    std::function<absl::StatusOr<core::JobRequest>(const v1::Program& program)> program;
+  };
   // Once, before Accept: the engine whose log this is gets the jobs of daemons before this one.
   void Restore(core::Engine& engine, const wire::ReceiptFacts& facts, const Parse& parse);
 
@@ -68,6 +73,7 @@ class DurableJobs : public core::JobLog {
   using Done = std::function<void(absl::StatusOr<core::JobId>)>;
   static bool MustWait(const v1::JobSpec& spec);
   void Accept(const core::Principal& who, core::JobRequest request, const v1::JobSpec& spec, Done done);
+  void Accept(const core::Principal& who, core::JobRequest request, const v1::Program& program, Done done);
 
   // Calls `done` once, on any thread, when the next daemon would know of the cancel too. Cancels also a job that waits
   // for the next daemon.
@@ -118,6 +124,7 @@ class DurableJobs : public core::JobLog {
   explicit DurableJobs(Options options) : options_(std::move(options)) {}
   absl::Status OpenJournal();
   absl::Status OpenSpool();
+  void NoteGpus();
   // `in_memory`: there is room for the outputs that were inline; else they are read from files when they are wanted.
   void RestoreEnded(const journal::KeptJob& kept, bool in_memory);
   absl::StatusOr<journal::KeptJob> Find(std::uint64_t number) const;
@@ -126,7 +133,10 @@ class DurableJobs : public core::JobLog {
                                              const Parse& parse) const;
   // Ends a job that is away.
   absl::Status CancelAway(std::uint64_t number);
-  absl::StatusOr<journal::Spool::Stored> StoreInputs(const core::Job& job, const v1::JobSpec& spec);
+  // `bytes`: the request's message. `arrays`: the inputs that are held arrays.
+  void Accept(const core::Principal& who, core::JobRequest request, std::string bytes,
+              const std::set<std::string>& arrays, Done done);
+  absl::StatusOr<journal::Spool::Stored> StoreInputs(const core::Job& job, const std::set<std::string>& names);
   // Of a job that does not outlive the daemon, for the history.
   void NoteEnd(const core::Job& job);
   void Write(const Ending& ending);

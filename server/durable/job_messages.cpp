@@ -9,8 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status.h"
 #include "server/wire/job.h"
+#include "server/wire/program.h"
 #include "server/wire/status.h"
 #include "server/wire/values.h"
+#include "server/workers/past_program.h"
 
 namespace hotplate::server {
 namespace {
@@ -38,6 +40,13 @@ bool HasFile(const journal::KeptJob& kept, const std::string& name) {
 
 }  // namespace
 
+absl::StatusOr<std::shared_ptr<core::OutsideWork>> PastProgramFrom(const journal::KeptJob& kept) {
+  absl::StatusOr<ProgramStreams::Everything> printed = PrintedFrom(kept.outputs);
+  if (!printed.ok()) return printed.status();
+  const auto kind = kept.accepted.kernel == "python" ? ProgramJob::Kind::kPython : ProgramJob::Kind::kExec;
+  return std::make_shared<PastProgram>(kind, *std::move(printed));
+}
+
 journal::JobAccepted AcceptedRecord(const core::Job& job, const std::string& kernel, std::string request) {
   journal::JobAccepted record;
   record.number = job.sequence;
@@ -55,6 +64,44 @@ journal::JobAccepted AcceptedRecord(const core::Job& job, const std::string& ker
   return record;
 }
 
+std::string PrintedAsMessage(const ProgramStreams& streams) {
+  const ProgramStreams::Everything kept = streams.AllKept();
+  v1::KeptOutput message;
+  for (const OutputPiece& piece : kept.first) wire::ToProto(piece, *message.add_first());
+  message.set_left_out(kept.left_out);
+  for (const OutputPiece& piece : kept.last) wire::ToProto(piece, *message.add_last());
+  return message.SerializeAsString();
+}
+
+std::string PrintedAsText(const ProgramStreams& streams, OutputStream stream) {
+  const ProgramStreams::Everything kept = streams.AllKept();
+  std::string text;
+  const auto append = [&](const std::deque<OutputPiece>& pieces) {
+    for (const OutputPiece& piece : pieces)
+      if (piece.stream == stream) text += piece.text;
+  };
+  append(kept.first);
+  // Of which stream they were is not known.
+  if (kept.left_out > 0 && !text.empty())
+    absl::StrAppend(&text, "\n[some of ", kept.left_out, " bytes are not kept]\n");
+  append(kept.last);
+  return text;
+}
+
+const PrintingWork* ProgramOf(const core::Job& job) {
+  return wire::IsProgram(job.spec().name()) ? dynamic_cast<const PrintingWork*>(job.work.get()) : nullptr;
+}
+
+absl::StatusOr<ProgramStreams::Everything> PrintedFrom(const std::string& bytes) {
+  v1::KeptOutput message;
+  if (!message.ParseFromString(bytes)) return absl::DataLossError("what a program printed is no message of it");
+  ProgramStreams::Everything kept;
+  for (const v1::ProgramPiece& piece : message.first()) kept.first.push_back(wire::FromProto(piece));
+  kept.left_out = message.left_out();
+  for (const v1::ProgramPiece& piece : message.last()) kept.last.push_back(wire::FromProto(piece));
+  return kept;
+}
+
 EndMessage EndAsMessage(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts) {
   v1::JobEnd message;
   wire::ToProto(end, job.id, job.spec().name(), facts, message);
@@ -70,6 +117,7 @@ EndMessage EndAsMessage(const core::Job& job, const core::JobEnd& end, const wir
   EndMessage made;
   made.end = message.SerializeAsString();
   if (inline_outputs.outputs_size() > 0) made.outputs = inline_outputs.SerializeAsString();
+  if (const PrintingWork* const program = ProgramOf(job)) made.outputs = PrintedAsMessage(*program->streams());
   return made;
 }
 
@@ -91,10 +139,12 @@ std::string ReceiptAsJson(const core::Job& job, const core::JobEnd& end, const w
   return json;
 }
 
-journal::JobUse UseOf(const core::JobEnd& end) {
+journal::JobUse UseOf(const core::JobEnd& end, const wire::ReceiptFacts& facts) {
   journal::JobUse use;
   if (!end.receipt) return use;
   use.device_time = end.receipt->total - end.receipt->queue;
+  const auto device = facts.devices.find(end.receipt->device);
+  if (device != facts.devices.end() && device->second.backend != "cpu") use.gpu_time = use.device_time;
   use.energy_joules = end.receipt->conditions.energy_joules;
   return use;
 }
@@ -109,7 +159,8 @@ core::RestoredJob RestoredFrom(const journal::KeptJob& kept) {
   job.request.label = accepted.label;
   job.request.priority = accepted.priority;
   job.request.time_limit = accepted.time_limit;
-  job.request.payload_hash = wire::HashOf(accepted.request);
+  job.request.payload_hash =
+      wire::IsProgram(accepted.kernel) ? wire::PayloadHash(accepted.payload_hash) : wire::HashOf(accepted.request);
   for (const journal::Change& change : kept.changes) job.changes.push_back(ChangeFrom(change));
   job.fetched = kept.fetch_time.has_value();
   return job;
@@ -118,7 +169,8 @@ core::RestoredJob RestoredFrom(const journal::KeptJob& kept) {
 absl::StatusOr<core::JobEnd> EndFrom(const journal::KeptJob& kept, core::ArrayStore* arrays) {
   v1::JobEnd message;
   v1::JobResult inline_outputs;
-  if (!message.ParseFromString(kept.end) || !inline_outputs.ParseFromString(kept.outputs)) {
+  const bool outputs_are_good = wire::IsProgram(kept.accepted.kernel) || inline_outputs.ParseFromString(kept.outputs);
+  if (!message.ParseFromString(kept.end) || !outputs_are_good) {
     return absl::DataLossError(absl::StrCat("the end of job ", kept.accepted.number, " is no message of one"));
   }
   core::JobEnd end{.state = static_cast<core::JobState>(kept.state), .error = {}, .outputs = {}, .receipt = {}};

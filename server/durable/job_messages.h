@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "server/journal/records.h"
 #include "server/journal/recovery.h"
 #include "server/wire/result.h"
+#include "server/workers/printing_work.h"
 
 namespace hotplate::server {
 
@@ -24,9 +26,18 @@ struct EndMessage {
 EndMessage EndAsMessage(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts);
 // The same without any data of outputs, which are not even copied.
 std::string EndWithoutData(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts);
+// What a program has printed: a v1.KeptOutput; and read back. DATA_LOSS: it is none.
+std::string PrintedAsMessage(const ProgramStreams& streams);
+// One of its streams, for people to read in a file.
+std::string PrintedAsText(const ProgramStreams& streams, OutputStream stream);
+// Null: the job is a kernel's.
+const PrintingWork* ProgramOf(const core::Job& job);
+absl::StatusOr<ProgramStreams::Everything> PrintedFrom(const std::string& message);
+// What of a program that has ended can still be read. DATA_LOSS: what it printed is no message of it.
+absl::StatusOr<std::shared_ptr<core::OutsideWork>> PastProgramFrom(const journal::KeptJob& kept);
 // Empty without a receipt.
 std::string ReceiptAsJson(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts);
-journal::JobUse UseOf(const core::JobEnd& end);
+journal::JobUse UseOf(const core::JobEnd& end, const wire::ReceiptFacts& facts);
 
 // What the journal kept of a job, as the engine takes it back; of one that is to run, without its request.
 core::RestoredJob RestoredFrom(const journal::KeptJob& kept);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/durable/durable_jobs.h"
 #include "server/durable/job_messages.h"
+#include "server/wire/program.h"
 
 namespace hotplate::server {
 namespace {
@@ -35,6 +36,7 @@ void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts,
   telling_ = std::make_unique<FileThread>();
   if (journal_ == nullptr) return;
   stored_ = std::make_unique<StoredResults>(engine, *spool_);
+  NoteGpus();
   journal::Recovered recovered = std::exchange(recovered_, {});
   arrays_ = std::make_unique<DurableArrays>(engine.arrays(), *journal_, options_.log);
   arrays_->Restore(recovered.arrays);
@@ -63,11 +65,28 @@ void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts,
   pruning_ = std::jthread([this](const std::stop_token& stop) { PruneNowAndThen(stop); });
 }
 
+// The history tells from it how long they were idle.
+void DurableJobs::NoteGpus() {
+  const auto gpus = std::count_if(facts_.devices.begin(), facts_.devices.end(),
+                                  [](const auto& device) { return device.second.backend != "cpu"; });
+  const absl::Status noted =
+      journal_->With([&](journal::Index& index) { return index.SetGpus(static_cast<int>(gpus)); });
+  if (!noted.ok()) {
+    Say(LogLevel::kWarning, absl::StrCat("the history will show no idle GPUs of this daemon: ", noted.message()));
+  }
+}
+
 void DurableJobs::RestoreEnded(const journal::KeptJob& kept, bool in_memory) {
   core::RestoredJob job = RestoredFrom(kept);
   // A request id is known for the retention time, and an old one means a new job.
   if (*kept.end_time < Ago(options_.retention)) job.request_key.clear();
   absl::StatusOr<core::JobEnd> end = EndFrom(kept, in_memory ? &engine_->arrays() : nullptr);
+  if (end.ok() && wire::IsProgram(kept.accepted.kernel)) {
+    if (!in_memory) return;  // it comes when somebody wants to read it
+    absl::StatusOr<std::shared_ptr<core::OutsideWork>> program = PastProgramFrom(kept);
+    if (program.ok()) job.request.work = *std::move(program);
+    if (!program.ok()) end = program.status();
+  }
   if (!end.ok()) return Say(LogLevel::kError, std::string(end.status().message()));
   const bool stored =
       std::any_of(end->outputs.begin(), end->outputs.end(), [](const auto& output) { return output.stored; });
@@ -126,7 +145,7 @@ absl::Status DurableJobs::CancelAway(std::uint64_t number) {
   absl::StatusOr<journal::KeptJob> kept = Find(number);
   if (kept.ok()) {
     kept->cancel_time = journal::WallTime::clock::now();
-    RestoreUnfinished(*kept, nullptr);
+    RestoreUnfinished(*kept, Parse());
   }
   MutexLock lock(mutex_);
   if (kept.ok()) {
@@ -139,13 +158,18 @@ absl::Status DurableJobs::CancelAway(std::uint64_t number) {
 
 absl::StatusOr<core::JobRequest> DurableJobs::RequestOf(const journal::KeptJob& kept, const core::Principal& owner,
                                                         bool ran, const Parse& parse) const {
+  const absl::Status damaged = absl::DataLossError("its request is no message of one");
+  if (wire::IsProgram(kept.accepted.kernel)) {
+    v1::Program program;
+    return program.ParseFromString(kept.accepted.request) ? parse.program(program) : damaged;
+  }
   v1::JobSpec spec;
-  if (!spec.ParseFromString(kept.accepted.request)) return absl::DataLossError("its request is no message of one");
+  if (!spec.ParseFromString(kept.accepted.request)) return damaged;
   if (ran) {
     // The files that it wrote before are its own.
     for (v1::JobOutput& output : *spec.mutable_outputs()) output.set_replace(!output.path().empty());
   }
-  absl::StatusOr<core::JobRequest> request = parse(owner, spec);
+  absl::StatusOr<core::JobRequest> request = parse.job(owner, spec);
   if (!request.ok()) return request;
   for (core::JobInput& input : request->inputs) {
     for (const journal::SpooledFile& file : kept.accepted.inputs) {

@@ -25,11 +25,11 @@ void AddTime(JsonObject& json, const char* key, const std::optional<WallTime>& t
   if (time) json.Number(key, ToNs(*time));
 }
 
-void AddBytes(JsonObject& json, const char* key, const std::string& bytes,
-              const std::function<std::string(std::string_view)>& to_json) {
+void AddBytes(JsonObject& json, const char* key, const KeptJob& job, const std::string& bytes,
+              const ExportOptions::ToJson& to_json) {
   if (bytes.empty()) return;
   if (to_json) {
-    json.Raw(key, to_json(bytes));
+    json.Raw(key, to_json(job.accepted.kernel, bytes));
   } else {
     json.Text(absl::StrCat(key, "_base64"), absl::Base64Escape(bytes));
   }
@@ -50,6 +50,8 @@ std::string DaemonJson(const KeptDaemon& daemon) {
   json.Number("start_ns", ToNs(daemon.start));
   AddTime(json, "end_ns", daemon.end);
   if (!daemon.end_reason.empty()) json.Text("end_reason", daemon.end_reason);
+  AddTime(json, "last_seen_ns", daemon.seen);
+  json.Number("gpus", std::int64_t{daemon.gpus});
   return json.Str();
 }
 
@@ -57,7 +59,8 @@ std::string SumJson(const SumKey& key, const Sum& sum) {
   JsonObject json;
   json.Text("type", "sum").Number("minute_ns", nanoseconds(std::chrono::minutes(key.minute)).count());
   json.Text("kernel", key.kernel).Text("label", key.label).Text("state", NameOf(key.state)).Number("jobs", sum.jobs);
-  json.Number("device_ns", std::int64_t{sum.device_time.count()}).Real("energy_joules", sum.energy_joules);
+  json.Number("device_ns", std::int64_t{sum.device_time.count()}).Number("gpu_ns", std::int64_t{sum.gpu_time.count()});
+  json.Real("energy_joules", sum.energy_joules);
   return json.Str();
 }
 
@@ -77,12 +80,15 @@ std::string JobJson(const KeptJob& job, const ExportOptions& options) {
   AddTime(json, "end_ns", job.end_time);
   AddTime(json, "fetch_ns", job.fetch_time);
   AddTime(json, "release_ns", job.release_time);
-  if (job.end_time) json.Number("device_ns", std::int64_t{job.use.device_time.count()});
+  if (job.end_time) {
+    json.Number("device_ns", std::int64_t{job.use.device_time.count()});
+    json.Number("gpu_ns", std::int64_t{job.use.gpu_time.count()});
+  }
   if (job.use.energy_joules) json.Real("energy_joules", *job.use.energy_joules);
   if (!accepted.inputs.empty()) json.Raw("inputs", FilesJson(accepted.inputs));
   if (!job.results.empty()) json.Raw("results", FilesJson(job.results));
-  AddBytes(json, "request", accepted.request, options.request_json);
-  AddBytes(json, "end", job.end, options.end_json);
+  AddBytes(json, "request", job, accepted.request, options.request_json);
+  AddBytes(json, "end", job, job.end, options.end_json);
   return json.Str();
 }
 

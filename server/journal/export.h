@@ -13,8 +13,9 @@
 namespace hotplate::journal {
 
 struct ExportOptions {
-  // Opaque bytes as a JSON value; without it they come in base64.
-  std::function<std::string(std::string_view)> request_json = {}, end_json = {};
+  // Opaque bytes of a job of that kernel as a JSON value; without it they come in base64.
+  using ToJson = std::function<std::string(const std::string& kernel, std::string_view bytes)>;
+  ToJson request_json = {}, end_json = {};
   JobQuery jobs = {};  // which ended ones; its limit is for all of them, 0: none
 };
 

@@ -95,6 +95,14 @@ std::optional<Owner> FromText(const std::string& text) {
 
 bool IsThere(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
+// 1970 if it is not known.
+WallTime TouchTime(const std::string& record) {
+  struct stat facts {};
+  if (stat(record.c_str(), &facts) != 0) return {};
+  const nanoseconds since_1970 = std::chrono::seconds(facts.st_mtim.tv_sec) + nanoseconds(facts.st_mtim.tv_nsec);
+  return WallTime(std::chrono::duration_cast<WallTime::duration>(since_1970));
+}
+
 enum class Life { kGone, kMayLive, kLives };
 
 struct Sight {
@@ -120,10 +128,8 @@ Sight Look(const Owner& owner, const std::string& record, const std::string& nod
   if (!boot.empty() && !owner.boot.empty() && !same_machine && owner.life.node == node) {
     return {.life = Life::kGone, .has_locks = sight.has_locks};
   }
-  struct stat facts {};
-  if (stat(record.c_str(), &facts) == 0) {
-    const nanoseconds silent = WallTime::clock::now().time_since_epoch() -
-                               (std::chrono::seconds(facts.st_mtim.tv_sec) + nanoseconds(facts.st_mtim.tv_nsec));
+  if (const WallTime seen = TouchTime(record); seen != WallTime()) {
+    const nanoseconds silent = WallTime::clock::now() - seen;
     sight.seen = DurationText(silent);
     // On this machine nothing tells a process that is stopped from one that works.
     if (silent >= kSilent && !same_machine) sight.life = Life::kGone;
@@ -157,6 +163,7 @@ absl::StatusOr<Owner> Fence::Newest(const std::string& folder, const Disk& disk)
   if (!owner || owner->epoch != newest) {
     return absl::DataLossError(absl::StrCat(path, " is not a record of a journal's owner"));
   }
+  owner->seen = TouchTime(path);
   return *std::move(owner);
 }
 

@@ -28,6 +28,7 @@ struct Owner {
   std::int64_t pid = 0;
   std::string boot = {};  // the id of its machine's start
   WallTime since = {};
+  WallTime seen = {};      // when its record was last touched; 1970 if that is not known
   bool ended = false;      // it has closed the journal
   std::string index = {};  // the file that it writes to
   // Where it began with a copy of another file: that file, which counts while `index` is not there.

@@ -90,7 +90,7 @@ struct Index::Statements {
                 "UPDATE jobs SET state=1, start_sequence=NULL, start_ns=NULL, device=NULL WHERE number=? AND state=2"),
         cancel(db, "UPDATE jobs SET cancel_ns=coalesce(cancel_ns, ?) WHERE number=?"),
         end(db,
-            "UPDATE jobs SET state=?, end_sequence=?, end_ns=?, device_ns=?, energy_joules=?"
+            "UPDATE jobs SET state=?, end_sequence=?, end_ns=?, device_ns=?, gpu_ns=?, energy_joules=?"
             " WHERE number=? AND state<3"),
         end_bytes(db, "INSERT INTO ends VALUES(?,?,?)"),
         fetch(db, "UPDATE jobs SET fetch_ns=coalesce(fetch_ns, ?) WHERE number=? AND state>2"),
@@ -101,23 +101,27 @@ struct Index::Statements {
         attached(db,
                  "INSERT INTO jobs(number, epoch, state, attached, may_rerun, owner, session, request_key,"
                  " payload_hash, kernel, label, priority, accept_ns, start_ns, device, end_ns, release_ns, device_ns,"
-                 " energy_joules) VALUES(?,?,?,1,0,?,?,'',x'',?,?,0,?,?,?,?,?,?,?)"),
+                 " gpu_ns, energy_joules) VALUES(?,?,?,1,0,?,?,'',x'',?,?,0,?,?,?,?,?,?,?,?)"),
         array(db, "INSERT OR REPLACE INTO arrays VALUES(?,?,?,?)"),
         array_gone(db, "DELETE FROM arrays WHERE file=?"),
         file(db, "INSERT INTO files VALUES(?,?,?,?,?,?,?,?,?,?)"),
         sum(db,
-            "INSERT INTO sums VALUES(?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET jobs=jobs+excluded.jobs,"
-            " device_ns=device_ns+excluded.device_ns, energy_joules=energy_joules+excluded.energy_joules"),
+            "INSERT INTO sums(minute, kernel, label, state, jobs, device_ns, gpu_ns, energy_joules)"
+            " VALUES(?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET jobs=jobs+excluded.jobs,"
+            " device_ns=device_ns+excluded.device_ns, gpu_ns=gpu_ns+excluded.gpu_ns,"
+            " energy_joules=energy_joules+excluded.energy_joules"),
         last_number(db, "UPDATE facts SET value=max(value, ?) WHERE name='last number'"),
         state(db, "SELECT state FROM jobs WHERE number=?"),
         begin_daemon(db,
                      "INSERT OR REPLACE INTO daemons(epoch, generation, name, node, slurm_job, start_ns)"
                      " VALUES(?,?,?,?,?,?)"),
-        end_daemon(db, "UPDATE daemons SET end_ns=?, end_reason=? WHERE epoch=?") {}
+        end_daemon(db, "UPDATE daemons SET end_ns=?, end_reason=? WHERE epoch=?"),
+        gpus(db, "UPDATE daemons SET gpus=? WHERE epoch=?"),
+        last_seen(db, "UPDATE daemons SET seen_ns=? WHERE epoch=? AND end_ns IS NULL") {}
 
   SQLite::Statement begin, commit, rollback, savepoint, undo, release, accept, request, start, rerun, requeue, cancel,
       end, end_bytes, fetch, release_job, drop_request, drop_outputs, drop_files, attached, array, array_gone, file,
-      sum, last_number, state, begin_daemon, end_daemon;
+      sum, last_number, state, begin_daemon, end_daemon, gpus, last_seen;
 };
 
 Index::Index(std::unique_ptr<SQLite::Database> database, std::uint64_t epoch)
@@ -290,11 +294,13 @@ absl::Status Index::Write(const JobEnded& job) {
                           .Int(job.sequence)
                           .Int(job.time)
                           .Int(job.use.device_time)
+                          .Int(job.use.gpu_time)
                           .MaybeReal(job.use.energy_joules)
                           .Int(job.number)
                           .Run();
   if (changed == 0) return Unchanged(job.number, "ended");
   WriteEnd(job.number, job.end, &job.outputs);
+  if (job.forget_request) Call(statements_->drop_request).Int(job.number).Run();
   WriteFiles(job.number, job.results);
   return absl::OkStatus();
 }
@@ -329,6 +335,7 @@ absl::Status Index::Write(const AttachedJob& job) {
       .Int(job.ended)
       .Int(job.ended)
       .Int(job.use.device_time)
+      .Int(job.use.gpu_time)
       .MaybeReal(job.use.energy_joules)
       .Run();
   if (!job.end.empty()) WriteEnd(job.number, job.end, nullptr);
@@ -351,7 +358,7 @@ absl::Status Index::Add(const Sums& sums) {
     for (const auto& [key, sum] : sums) {
       Call call(statements_->sum);
       call.Int(key.minute).Text(key.kernel).Text(key.label).Int(key.state).Int(sum.jobs).Int(sum.device_time);
-      call.MaybeReal(sum.energy_joules).Run();
+      call.Int(sum.gpu_time).MaybeReal(sum.energy_joules).Run();
     }
     return absl::OkStatus();
   });
@@ -386,6 +393,20 @@ absl::Status Index::EndDaemon(WallTime now, const std::string& reason) {
   return Guarded(*database_, [&]() -> absl::Status {
     if (absl::Status set = SetSync(Sync::kNow); !set.ok()) return set;
     Call(statements_->end_daemon).Int(now).Text(reason).Int(epoch_).Run();
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Index::SetGpus(int gpus) {
+  return Guarded(*database_, [&]() -> absl::Status {
+    Call(statements_->gpus).Int(gpus).Int(epoch_).Run();
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Index::NoteLastSeen(std::uint64_t epoch, WallTime seen) {
+  return Guarded(*database_, [&]() -> absl::Status {
+    Call(statements_->last_seen).Int(seen).Int(epoch).Run();
     return absl::OkStatus();
   });
 }

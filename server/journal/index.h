@@ -51,6 +51,9 @@ class Index {
   // Outside a transaction, synced.
   absl::Status BeginDaemon(const DaemonLife& life, WallTime now);
   absl::Status EndDaemon(WallTime now, const std::string& reason);
+  absl::Status SetGpus(int gpus);
+  // A daemon that did not come to write its end.
+  absl::Status NoteLastSeen(std::uint64_t epoch, WallTime seen);
 
   std::uint64_t epoch() const { return epoch_; }
   // A name of this journal, made when it was: the spool's mark has it too.

@@ -32,6 +32,10 @@ absl::StatusOr<std::unique_ptr<Index>> OpenIndex(const JournalOptions& options, 
   // SQLite syncs what is in its files, not the name of a new one.
   absl::Status ready = options.disk->SyncFolder(options.folder);
   if (ready.ok()) ready = (*index)->BeginDaemon(options.life, fence.self().since);
+  const std::optional<Owner>& before = fence.before();
+  if (ready.ok() && before && before->seen != WallTime()) {
+    ready = (*index)->NoteLastSeen(before->epoch, before->seen);
+  }
   if (!ready.ok()) return ready;
   return index;
 }

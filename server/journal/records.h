@@ -77,6 +77,7 @@ struct JobCancelRequested {
 
 struct JobUse {
   nanoseconds device_time{};  // from its start on a device to its end
+  nanoseconds gpu_time{};     // the same, if the device is a GPU
   std::optional<double> energy_joules = {};
 };
 
@@ -86,9 +87,10 @@ struct JobEnded {
   WallTime time = {};
   JobState state = JobState::kCompleted;
   std::string end = {};      // error and receipt: kept as long as the history
-  std::string outputs = {};  // small results, inline: kept until the job is released
+  std::string outputs = {};  // small results, or what a program printed, inline: kept until the job is released
   std::vector<SpooledFile> results = {};
   JobUse use = {};
+  bool forget_request = false;  // at once: it has what is nobody's business, and is of no more use
 };
 
 // Somebody has got its result, so that it may be deleted.

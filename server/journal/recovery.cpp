@@ -16,7 +16,7 @@ namespace {
 constexpr char kJobColumns[] =
     "j.number, j.epoch, j.state, j.attached, j.may_rerun, j.owner, j.session, j.request_key, j.payload_hash, j.kernel,"
     " j.label, j.priority, j.time_limit_ns, j.accept_ns, j.start_sequence, j.start_ns, j.device, j.end_sequence,"
-    " j.end_ns, j.fetch_ns, j.release_ns, j.device_ns, j.energy_joules, j.cancel_ns";
+    " j.end_ns, j.fetch_ns, j.release_ns, j.device_ns, j.gpu_ns, j.energy_joules, j.cancel_ns";
 
 // The columns of the present row, one after the other.
 class Row {
@@ -92,6 +92,7 @@ KeptJob ReadJob(Row& row) {
   job.fetch_time = row.MaybeTime();
   job.release_time = row.MaybeTime();
   job.use.device_time = nanoseconds(row.MaybeInt().value_or(0));
+  job.use.gpu_time = nanoseconds(row.Int());
   job.use.energy_joules = row.MaybeReal();
   job.cancel_time = row.MaybeTime();
   return job;
@@ -216,8 +217,8 @@ std::vector<ArraySaved> ReadArrays(SQLite::Database& database) {
 std::vector<KeptDaemon> ReadDaemons(SQLite::Database& database) {
   std::vector<KeptDaemon> daemons;
   SQLite::Statement query(database,
-                          "SELECT epoch, generation, name, node, slurm_job, start_ns, end_ns, end_reason FROM daemons"
-                          " ORDER BY epoch");
+                          "SELECT epoch, generation, name, node, slurm_job, start_ns, end_ns, end_reason, seen_ns, gpus"
+                          " FROM daemons ORDER BY epoch");
   while (query.executeStep()) {
     Row row(query);
     KeptDaemon daemon;
@@ -229,6 +230,8 @@ std::vector<KeptDaemon> ReadDaemons(SQLite::Database& database) {
     daemon.start = row.Time();
     daemon.end = row.MaybeTime();
     daemon.end_reason = row.Bytes();
+    daemon.seen = row.MaybeTime();
+    daemon.gpus = static_cast<int>(row.Int());
     daemons.push_back(std::move(daemon));
   }
   return daemons;
@@ -345,7 +348,7 @@ absl::StatusOr<Sums> SumsSince(Index& index, std::optional<WallTime> since) {
   Sums sums;
   absl::Status read = Guarded(index.database(), [&]() -> absl::Status {
     SQLite::Statement query(index.database(),
-                            "SELECT minute, kernel, label, state, jobs, device_ns, energy_joules FROM sums"
+                            "SELECT minute, kernel, label, state, jobs, device_ns, gpu_ns, energy_joules FROM sums"
                             " WHERE minute>=?");
     constexpr std::int64_t kAll = std::numeric_limits<std::int64_t>::min();
     query.bind(1, since ? std::chrono::floor<std::chrono::minutes>(*since).time_since_epoch().count() : kAll);
@@ -359,6 +362,7 @@ absl::StatusOr<Sums> SumsSince(Index& index, std::optional<WallTime> since) {
       Sum& sum = sums[std::move(key)];
       sum.jobs = row.Number();
       sum.device_time = nanoseconds(row.Int());
+      sum.gpu_time = nanoseconds(row.Int());
       sum.energy_joules = row.MaybeReal().value_or(0);
     }
     return absl::OkStatus();

@@ -42,6 +42,8 @@ struct KeptDaemon {
   WallTime start = {};
   std::optional<WallTime> end = {};  // none: it runs, or was killed
   std::string end_reason = {};
+  std::optional<WallTime> seen = {};  // of one that was killed: when it last was known to live
+  int gpus = 0;
 };
 
 struct RecoveryBounds {

@@ -55,7 +55,15 @@ constexpr char kVersion2[] = R"sql(
     file TEXT PRIMARY KEY, name TEXT NOT NULL, owner TEXT NOT NULL, lease_end_ns INTEGER NOT NULL) WITHOUT ROWID;
 )sql";
 
-constexpr std::array<const char*, 2> kSteps = {kVersion1, kVersion2};
+constexpr char kVersion3[] = R"sql(
+  ALTER TABLE daemons ADD COLUMN gpus INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE daemons ADD COLUMN seen_ns INTEGER;
+  ALTER TABLE jobs ADD COLUMN gpu_ns INTEGER NOT NULL DEFAULT 0;
+  UPDATE jobs SET gpu_ns=device_ns WHERE device_ns IS NOT NULL AND device LIKE 'gpu%';
+  ALTER TABLE sums ADD COLUMN gpu_ns INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr std::array<const char*, 3> kSteps = {kVersion1, kVersion2, kVersion3};
 
 int Number(SQLite::Database& database, const char* query) { return database.execAndGet(query).getInt(); }
 

@@ -38,16 +38,16 @@ bool IsResult(const std::string& name) {
 
 }  // namespace
 
-std::string FileNameOf(FileRole role, const std::string& name, bool npy) {
+std::string FileNameOf(FileRole role, const SpoolItem& item) {
   constexpr char kDigits[] = "0123456789ABCDEF";
   std::string file = role == FileRole::kInput ? "input-" : "result-";
-  for (const char letter : name) {
+  for (const char letter : item.name) {
     const bool plain = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') ||
                        (letter >= '0' && letter <= '9') || letter == '_' || letter == '-';
     const auto byte = static_cast<unsigned char>(letter);
     plain ? file += letter : file += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
   }
-  return file + (npy ? ".npy" : ".bin");
+  return file + (item.signature ? ".npy" : item.text ? ".txt" : ".bin");
 }
 
 absl::Status CheckFile(const std::string& path, const SpooledFile& file) {
@@ -217,7 +217,7 @@ absl::StatusOr<SpooledFile> Spool::StoreOne(std::uint64_t number, FileRole role,
                                             Disk::Sync sync) {
   const Content content(item);
   SpooledFile file = content.Describe(role, item);
-  file.file = absl::StrCat("jobs/", number, "/", FileNameOf(role, item.name, item.signature.has_value()));
+  file.file = absl::StrCat("jobs/", number, "/", FileNameOf(role, item));
   file.synced = sync == Disk::Sync::kNow;
   absl::Status written = options_.disk->Write(PathOf(file), content.pieces, sync);
   if (!written.ok()) return written;
@@ -284,7 +284,7 @@ absl::StatusOr<Spool::Stored> Spool::StoreInputs(std::uint64_t number, std::span
     file.file = SharedFile(file.sha256, item.signature.has_value());
     done = StoreShared(file.sha256, content.pieces, item.signature.has_value(), stored);
     if (!done.ok()) return done;
-    const std::string name = FileNameOf(FileRole::kInput, item.name, item.signature.has_value());
+    const std::string name = FileNameOf(FileRole::kInput, item);
     // For people alone.
     disk.Link(PathOf(file), absl::StrCat(folder, "/", name)).IgnoreError();
     stored.files_.push_back(std::move(file));

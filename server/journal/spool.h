@@ -43,10 +43,11 @@ struct SpoolOptions {
 };
 
 struct SpoolItem {
-  std::string name;                    // the spec's
-  std::optional<Signature> signature;  // none: opaque bytes, in a .bin file
+  std::string name;                         // the spec's
+  std::optional<Signature> signature = {};  // none: opaque bytes, in a .bin or .txt file
   Disk::Bytes bytes;
   bool shared = false;  // store it by content
+  bool text = false;    // of opaque bytes: in a .txt file
 };
 
 // Another file of a job, as it is: {"receipt.json", ...}.
@@ -140,6 +141,6 @@ class Spool {
 absl::Status CheckFile(const std::string& path, const SpooledFile& file);
 
 // The file name of an input or output: its name, with what is not a letter, digit, _ or - as %XX.
-std::string FileNameOf(FileRole role, const std::string& name, bool npy);
+std::string FileNameOf(FileRole role, const SpoolItem& item);
 
 }  // namespace hotplate::journal

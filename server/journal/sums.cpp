@@ -25,6 +25,7 @@ void SumMeter::AddToSums(const AttachedJob& job) {
   Sum& sum = sums_[std::move(key)];
   ++sum.jobs;
   sum.device_time += job.use.device_time;
+  sum.gpu_time += job.use.gpu_time;
   sum.energy_joules += job.use.energy_joules.value_or(0);
 }
 
@@ -33,6 +34,7 @@ void SumMeter::GiveBack(const Sums& sums) {
     Sum& sum = sums_[key];
     sum.jobs += more.jobs;
     sum.device_time += more.device_time;
+    sum.gpu_time += more.gpu_time;
     sum.energy_joules += more.energy_joules;
   }
 }

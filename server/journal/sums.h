@@ -20,7 +20,7 @@ struct SumKey {
 
 struct Sum {
   std::uint64_t jobs = 0;
-  nanoseconds device_time{};
+  nanoseconds device_time{}, gpu_time{};
   double energy_joules = 0;  // of those whose energy is known
 };
 

@@ -8,6 +8,7 @@
 #include "server/core/jobs/job_table.h"
 #include "server/service/execute_call.h"
 #include "server/service/programs.h"
+#include "server/service/recall.h"
 #include "server/service/run_call.h"
 #include "server/service/unary.h"
 #include "server/service/watch_stream.h"
@@ -17,8 +18,6 @@ namespace hotplate::server {
 namespace {
 
 constexpr std::size_t kDefaultPage = 100, kLargestPage = 1000;
-
-core::JobId IdOf(const std::string& text) { return core::JobId(text.substr(0, 128)); }
 
 template <typename Response>
 absl::Status Show(const absl::StatusOr<core::JobSnapshot>& job, const std::string& id, const ServiceContext& context,
@@ -45,20 +44,6 @@ absl::Status Narrow(const v1::ListJobsRequest& request, core::JobFilter& filter)
   const auto back = std::chrono::duration_cast<core::WallTime::duration>(*within);
   filter.submitted_since = std::chrono::system_clock::now() - back;
   return absl::OkStatus();
-}
-
-// Like AnswerNow, but on the files' thread if the caller's question `must_wait` for files.
-template <typename MustWait, typename Answer>
-grpc::ServerUnaryReactor* AnswerAfterFiles(const ServiceContext& context, grpc::CallbackServerContext* call,
-                                           core::Scope needed, const google::protobuf::Message& request,
-                                           MustWait must_wait, Answer answer) {
-  return AnswerWhenDone(context, call, needed, [&](const core::Principal& who, const auto& finish) {
-    if (must_wait(who)) {
-      return context.PostForFiles(request.ByteSizeLong(), [finish, answer, who] { finish(answer(who)); });
-    }
-    finish(answer(who));
-    return absl::OkStatus();
-  });
 }
 
 }  // namespace
@@ -138,27 +123,12 @@ grpc::ServerWriteReactor<v1::WatchJobResponse>* JobsService::Watch(grpc::Callbac
   return WatchStream::Start(context_, call, *request);
 }
 
-template <typename Answer>
-grpc::ServerUnaryReactor* JobsService::AnswerAfterRecall(grpc::CallbackServerContext* call,
-                                                         const google::protobuf::Message& request,
-                                                         const std::string& job, bool result, Answer answer) {
-  DurableJobs* const durable = context_.durable();
-  const auto must_recall = [=](const core::Principal& who) {
-    return durable != nullptr && durable->MustRecall(who, IdOf(job), result);
-  };
-  return AnswerAfterFiles(context_, call, core::Scope::kObserve, request, must_recall,
-                          [=](const core::Principal& who) -> absl::Status {
-                            if (!must_recall(who)) return answer(who);
-                            absl::Status recalled = durable->Recall(who, IdOf(job), result);
-                            return recalled.ok() ? answer(who) : recalled;
-                          });
-}
-
 grpc::ServerUnaryReactor* JobsService::Get(grpc::CallbackServerContext* call, const v1::GetJobRequest* request,
                                            v1::GetJobResponse* response) {
-  return AnswerAfterRecall(call, *request, request->job_id(), /*result=*/false, [=, this](const core::Principal& who) {
-    return Show(context_.engine().Get(who, IdOf(request->job_id())), request->job_id(), context_, *response);
-  });
+  return AnswerAfterRecall(
+      context_, call, *request, request->job_id(), /*result=*/false, [=, this](const core::Principal& who) {
+        return Show(context_.engine().Get(who, IdOf(request->job_id())), request->job_id(), context_, *response);
+      });
 }
 
 grpc::ServerUnaryReactor* JobsService::List(grpc::CallbackServerContext* call, const v1::ListJobsRequest* request,
@@ -226,9 +196,9 @@ absl::Status JobsService::ShowResult(const core::Principal& who, const std::stri
 grpc::ServerUnaryReactor* JobsService::FetchResult(grpc::CallbackServerContext* call,
                                                    const v1::FetchResultRequest* request,
                                                    v1::FetchResultResponse* response) {
-  return AnswerAfterRecall(call, *request, request->job_id(), /*result=*/true, [=, this](const core::Principal& who) {
-    return ShowResult(who, request->job_id(), *response);
-  });
+  return AnswerAfterRecall(
+      context_, call, *request, request->job_id(), /*result=*/true,
+      [=, this](const core::Principal& who) { return ShowResult(who, request->job_id(), *response); });
 }
 
 }  // namespace hotplate::server

@@ -28,11 +28,6 @@ class JobsService final : public ParsedService<v1::Jobs> {
                                         v1::FetchResultResponse* response) override;
 
  private:
-  // `answer`, on the files' thread if the journal has to be asked for the job, or for its `result`.
-  template <typename Answer>
-  grpc::ServerUnaryReactor* AnswerAfterRecall(grpc::CallbackServerContext* call,
-                                              const google::protobuf::Message& request, const std::string& job,
-                                              bool result, Answer answer);
   absl::Status CheckJob(const core::Principal& who, const v1::JobSpec& spec, v1::CheckJobResponse& response) const;
   // Calls `done` once, now or when the job is written down.
   void SubmitJob(const core::Principal& who, const v1::JobSpec& spec, DurableJobs::Done done) const;

@@ -128,7 +128,7 @@ void Outbox::Batch::FillInto(google::protobuf::RepeatedPtrField<v1::JobUpdate>& 
     } else if (!urgent.refusal.ok()) {
       *update.mutable_refused() = wire::ToJobError(urgent.refusal);
     } else if (urgent.printed) {
-      AppendTo(*urgent.printed, *update.mutable_printed());
+      wire::ToProto(*urgent.printed, *update.mutable_printed());
     } else {
       update.mutable_notice()->set_text(urgent.notice);
       if (urgent.seconds_left) update.mutable_notice()->set_seconds_left(*urgent.seconds_left);

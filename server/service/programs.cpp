@@ -191,12 +191,4 @@ const std::shared_ptr<ProgramStreams>& StreamsOf(const core::OutsideWork& work) 
   return dynamic_cast<const PrintingWork&>(work).streams();
 }
 
-void AppendTo(const OutputPiece& piece, v1::ProgramPiece& out) {
-  if (piece.stream == OutputStream::kOut) {
-    out.set_out(piece.text);
-  } else {
-    out.set_err(piece.text);
-  }
-}
-
 }  // namespace hotplate::server

@@ -31,6 +31,5 @@ absl::StatusOr<FunctionCode> FunctionFrom(const ServiceContext& context, const v
 
 // Of a program or a function: all outside work is one of these.
 const std::shared_ptr<ProgramStreams>& StreamsOf(const core::OutsideWork& work);
-void AppendTo(const OutputPiece& piece, v1::ProgramPiece& out);
 
 }  // namespace hotplate::server

@@ -7,6 +7,7 @@
 #include "kernels/array/quoted.h"
 #include "kernels/base/status.h"
 #include "server/service/programs.h"
+#include "server/service/recall.h"
 #include "server/service/run_program_call.h"
 #include "server/service/unary.h"
 #include "server/workers/function_job.h"
@@ -23,7 +24,7 @@ struct FoundProgram {
 
 absl::StatusOr<FoundProgram> FindProgramOf(const ServiceContext& context, const core::Principal& who,
                                            const std::string& job_id) {
-  core::JobId id(job_id.substr(0, 128));
+  core::JobId id = IdOf(job_id);
   const absl::StatusOr<core::JobSnapshot> job = context.engine().Get(who, id);
   if (!job.ok()) return context.AboutJob(job.status(), id.value());
   const auto* const program = dynamic_cast<const PrintingWork*>(job->work.get());
@@ -42,7 +43,7 @@ absl::Status ReadOutput(const ServiceContext& context, const core::Principal& wh
   if (!program.ok()) return program.status();
   // Read after the state was, so that nothing can come behind the end.
   const ProgramStreams::Kept kept = program->streams->KeptFrom(request.from());
-  for (const OutputPiece& piece : kept.pieces) AppendTo(piece, *response.add_pieces());
+  for (const OutputPiece& piece : kept.pieces) wire::ToProto(piece, *response.add_pieces());
   response.set_begin(kept.begin);
   response.set_ended(program->ended && kept.pieces.empty());
   // All has been read: it need not be kept for anybody else.
@@ -134,33 +135,39 @@ grpc::ServerUnaryReactor* ProgramsService::Signal(grpc::CallbackServerContext* c
 grpc::ServerUnaryReactor* ProgramsService::Submit(grpc::CallbackServerContext* call,
                                                   const v1::SubmitProgramRequest* request,
                                                   v1::SubmitProgramResponse* response) {
-  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
-  const absl::StatusOr<core::Principal> who = context_.Admit(*call, core::Scope::kCode);
-  absl::Status status = who.status();
-  if (status.ok()) status = context_.AcceptsJobs();
-  if (status.ok() && request->program().has_terminal()) {
-    status = InvalidField("terminal", "a program in the background cannot have a terminal");
-  }
-  if (status.ok()) {
-    status = context_.PostForFiles(request->ByteSizeLong(), [=, this, who = *who] {
-      absl::StatusOr<core::JobRequest> job =
-          ProgramAsJob(context_, request->program(), std::make_shared<ProgramStreams>(/*has_client=*/false));
-      if (!job.ok()) return reactor->Finish(wire::ToGrpc(job.status()));
-      const absl::StatusOr<core::JobId> id = context_.engine().Submit(who, *std::move(job), nullptr, 0);
-      if (id.ok()) response->set_job_id(id->value());
-      response->set_generation(context_.generation());
-      reactor->Finish(wire::ToGrpc(id.status()));
-    });
-  }
-  if (!status.ok()) reactor->Finish(wire::ToGrpc(status));
-  return reactor;
+  return AnswerWhenDone(context_, call, core::Scope::kCode,
+                        [=, this](const core::Principal& who, const auto& finish) -> absl::Status {
+                          if (absl::Status status = context_.AcceptsJobs(); !status.ok()) return status;
+                          if (request->program().has_terminal()) {
+                            return InvalidField("terminal", "a program in the background cannot have a terminal");
+                          }
+                          return context_.PostForFiles(request->ByteSizeLong(), [=, this] {
+                            SubmitProgram(who, request->program(), [=, this](const absl::StatusOr<core::JobId>& id) {
+                              if (id.ok()) response->set_job_id(id->value());
+                              response->set_generation(context_.generation());
+                              finish(id.status());
+                            });
+                          });
+                        });
+}
+
+void ProgramsService::SubmitProgram(const core::Principal& who, const v1::Program& program,
+                                    DurableJobs::Done done) const {
+  absl::StatusOr<core::JobRequest> job =
+      ProgramAsJob(context_, program, std::make_shared<ProgramStreams>(/*has_client=*/false));
+  if (!job.ok()) return done(job.status());
+  DurableJobs* const durable = context_.durable();
+  if (durable == nullptr) return done(context_.engine().Submit(who, *std::move(job), nullptr, 0));
+  if (absl::Status status = durable->CheckNotAway(who, job->request_id); !status.ok()) return done(status);
+  durable->Accept(who, *std::move(job), program, std::move(done));
 }
 
 grpc::ServerUnaryReactor* ProgramsService::Output(grpc::CallbackServerContext* call,
                                                   const v1::ProgramOutputRequest* request,
                                                   v1::ProgramOutputResponse* response) {
-  return AnswerNow(context_, call, core::Scope::kObserve,
-                   [&](const core::Principal& who) { return ReadOutput(context_, who, *request, *response); });
+  return AnswerAfterRecall(
+      context_, call, *request, request->job_id(), /*result=*/false,
+      [=, this](const core::Principal& who) { return ReadOutput(context_, who, *request, *response); });
 }
 
 grpc::ServerUnaryReactor* ProgramsService::OpenEnvironment(grpc::CallbackServerContext* call,

@@ -37,6 +37,8 @@ class ProgramsService final : public ParsedService<v1::Programs> {
                                               v1::RemoveEnvironmentResponse* response) override;
 
  private:
+  // Calls `done` once, now or when the job is written down. Looks at files.
+  void SubmitProgram(const core::Principal& who, const v1::Program& program, DurableJobs::Done done) const;
   // `answer` runs on the thread of `post`: on that for files, or on that for environments, which also waits for
   // programs.
   grpc::ServerUnaryReactor* AnswerAboutEnvironments(grpc::CallbackServerContext* call, core::Scope needed,

@@ -172,7 +172,7 @@ void RunProgramCall::Advance() {
       response_.set_job_id(id_.value());
       response_.set_generation(context_.generation());
     }
-    for (const OutputPiece& piece : streams_->TakeOutput(this)) AppendTo(piece, *response_.add_pieces());
+    for (const OutputPiece& piece : streams_->TakeOutput(this)) wire::ToProto(piece, *response_.add_pieces());
     if (!changes_.empty()) {
       wire::ToProto(changes_.front(), *response_.mutable_state_change());
       changes_.pop_front();

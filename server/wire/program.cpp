@@ -60,6 +60,29 @@ std::string PathFrom(const std::string& folder, const std::string& path) {
 
 }  // namespace
 
+bool IsProgram(const std::string& kernel) { return kernel == "exec" || kernel == "python"; }
+
+std::string CanonicalBytes(const v1::Program& program) { return program.SerializeAsString(); }  // it has no maps
+
+std::uint64_t PayloadHash(const journal::Sha256& digest) {
+  std::uint64_t hash = 0;
+  std::memcpy(&hash, digest.bytes.data(), sizeof(hash));
+  return hash;
+}
+
+void ToProto(const server::OutputPiece& piece, v1::ProgramPiece& out) {
+  if (piece.stream == server::OutputStream::kOut) {
+    out.set_out(piece.text);
+  } else {
+    out.set_err(piece.text);
+  }
+}
+
+server::OutputPiece FromProto(const v1::ProgramPiece& piece) {
+  if (piece.has_err()) return {server::OutputStream::kErr, piece.err()};
+  return {server::OutputStream::kOut, piece.out()};
+}
+
 absl::StatusOr<server::TerminalSize> FromProto(const v1::TerminalSize& size) {
   constexpr std::uint32_t kMost = std::numeric_limits<std::uint16_t>::max();
   if (size.rows() > kMost || size.columns() > kMost) {
@@ -125,10 +148,8 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
   request.job.label = program.label();
   request.job.request_id = program.request_id();
   request.job.forget_when_delivered = program.forget_when_delivered();
-  request.job.payload_hash =
-      absl::HashOf(request.program.arguments, request.program.environment, request.program.folder,
-                   request.python_environment, request.or_default_environment, request.job.kernel, request.job.device,
-                   request.job.priority, request.job.time_limit.value_or(core::nanoseconds()).count());
+  request.job.may_rerun = !program.no_rerun();
+  request.job.payload_hash = PayloadHash(journal::Sha256Of(CanonicalBytes(program)));
   return request;
 }
 

@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "hotplate/v1/programs.pb.h"
 #include "server/core/types.h"
+#include "server/journal/sha256.h"
 #include "server/workers/program_job.h"
 
 namespace hotplate::wire {
@@ -17,10 +18,20 @@ struct ProgramRequest {
   core::JobRequest job;                 // without the work
 };
 
+// Whether a job of this kernel is a program: its request in the journal is a v1.Program.
+bool IsProgram(const std::string& kernel);
+// The same bytes for the same content.
+std::string CanonicalBytes(const v1::Program& program);
+// Of a program: JobRequest::payload_hash, by the digest of these bytes. The same in every process.
+std::uint64_t PayloadHash(const journal::Sha256& digest);
+
 // INVALID_ARGUMENT names every field that is wrong.
 absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program);
 
 absl::StatusOr<server::TerminalSize> FromProto(const v1::TerminalSize& size);
+
+void ToProto(const server::OutputPiece& piece, v1::ProgramPiece& out);
+server::OutputPiece FromProto(const v1::ProgramPiece& piece);
 
 // NOT_FOUND: there is no such folder, or no such program that can be executed.
 absl::Status FindOnNode(server::Program& program, const std::string& node);

@@ -43,14 +43,14 @@ void Write(Descriptor& to, ProgramStreams& streams) {
 
 }  // namespace
 
-SharedSpec ProgramJob::spec() const {
+SharedSpec ProgramJob::SpecOf(Kind kind) {
   const auto made = [](const char* name, const char* summary) {
     return std::make_shared<const KernelSpec>(
         *KernelSpecBuilder(name, summary).NoOutputs().Chunked(static_cast<int>(kGrace.count())).Build());
   };
   static const SharedSpec exec = made("exec", "a program of yours"),
                           python = made("python", "a Python program of yours");
-  return kind_ == Kind::kPython ? python : exec;
+  return kind == Kind::kPython ? python : exec;
 }
 
 absl::StatusOr<WarmPythons::Started> ProgramJob::Start(TaskControl& control) {

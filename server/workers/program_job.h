@@ -23,6 +23,7 @@ class ProgramJob final : public PrintingWork {
   static constexpr std::chrono::milliseconds kGrace{500};
 
   enum class Kind { kExec, kPython };  // the name that the job goes by
+  static SharedSpec SpecOf(Kind kind);
 
   // `pythons`: for a Python program; null: it starts anew.
   ProgramJob(Supervisor& supervisor, WarmPythons* pythons, Kind kind, Program program,
@@ -37,7 +38,7 @@ class ProgramJob final : public PrintingWork {
   core::RunResult Run(const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs, const Daemon& daemon,
                       TaskControl& control) override;
   bool Keeps(const std::string&) const override { return false; }
-  SharedSpec spec() const override;
+  SharedSpec spec() const override { return SpecOf(kind_); }
   std::uint64_t kept_bytes() const override { return streams_->kept_bytes(); }
   std::uint64_t most_kept_bytes() const override { return ProgramStreams::kMostKept; }
   const std::shared_ptr<ProgramStreams>& streams() const override { return streams_; }

@@ -21,9 +21,24 @@ void Append(std::deque<OutputPiece>& pieces, OutputStream stream, std::string_vi
   }
 }
 
+std::size_t BytesOf(const std::deque<OutputPiece>& pieces) {
+  std::size_t bytes = 0;
+  for (const OutputPiece& piece : pieces) bytes += piece.text.size();
+  return bytes;
+}
+
 }  // namespace
 
 ProgramStreams::ProgramStreams(bool has_client) : has_client_(has_client), input_closed_(!has_client) {}
+
+ProgramStreams::ProgramStreams(Everything kept)
+    : has_client_(false),
+      input_closed_(true),
+      first_(std::move(kept.first)),
+      last_(std::move(kept.last)),
+      first_bytes_(BytesOf(first_)),
+      last_bytes_(BytesOf(last_)),
+      left_out_(kept.left_out) {}
 
 void ProgramStreams::Listen(const void* who, std::function<void()> changed) {
   MutexLock calling(calling_);
@@ -205,6 +220,11 @@ std::chrono::steady_clock::time_point ProgramStreams::last_moved() const {
 void ProgramStreams::TellClient() {
   MutexLock lock(calling_);
   if (changed_) changed_();
+}
+
+ProgramStreams::Everything ProgramStreams::AllKept() const {
+  MutexLock lock(mutex_);
+  return {first_, last_, left_out_};
 }
 
 std::size_t ProgramStreams::kept_bytes() const {

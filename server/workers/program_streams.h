@@ -36,6 +36,13 @@ class ProgramStreams {
 
   // Without a client (a detached job) nothing comes in, and all that goes out is only kept, until somebody listens.
   explicit ProgramStreams(bool has_client);
+  // All that is kept.
+  struct Everything {
+    std::deque<OutputPiece> first, last;
+    std::uint64_t left_out = 0;  // bytes between them
+  };
+  // Of a program that has ended.
+  explicit ProgramStreams(Everything kept);
 
   // The client's side. `changed` is called on the program's thread, and must call neither Listen nor Leave: there is
   // output to take, or room for input. Until Leave returns, or another call listens in its place.
@@ -76,6 +83,7 @@ class ProgramStreams {
   };
   // Up to a gap, if there is one: the next call goes on behind it.
   Kept KeptFrom(std::uint64_t from) const;
+  Everything AllKept() const;
   std::size_t kept_bytes() const;
 
  private:

@@ -89,6 +89,20 @@ class Cuda(harness.Case):
         self.hotplate("devices", says=("gpu0", "gpu1", "NVIDIA Fake 90", "cpu0"))
         self.assertIn("driver for CUDA 13.0", self.log("cuda"))
 
+    def test_the_history_tells_gpus_in_use_and_idle(self):
+        process = self.serve("--journal", "on")
+        self.add("--device", "gpu0")
+        self.add("--device", "cpu0")
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+        on_cpu, on_gpu = self.answer("history")
+        self.assertEqual((on_gpu["device"], on_gpu["gpuNs"]), ("gpu0", on_gpu["deviceNs"]))
+        self.assertEqual((on_cpu["device"], on_cpu["gpuNs"]), ("cpu0", 0))
+        total, = self.answer("history", "--by", "daemon")
+        self.assertEqual(total["gpuNs"], on_gpu["gpuNs"])
+        # Two GPUs, for longer than both jobs took.
+        self.assertGreater(total["gpuIdleNs"] + total["gpuNs"], 2 * (on_cpu["endTime"] - on_gpu["startTime"]) * 1e9)
+
     def test_the_memory_that_jobs_had_is_told(self):
         self.serve(fake="devices=1")
 

@@ -106,6 +106,79 @@ class History(Journals):
         self.assertEqual(self.history("--by", "kernel", "--kernel", "vector_add")[0]["kernel"], "vector_add")
         self.assertEqual(len(self.history("--by", "kernel", "--limit", "1")), 1)
 
+    def test_sums_by_two(self):
+        today = {row["label"]: row for row in self.history("--by", "day,label")}
+        self.assertEqual({row["day"] for row in today.values()}, {time.strftime("%Y-%m-%d")})
+        self.assertEqual({label: row["jobs"] for label, row in today.items()}, {"": 2, 'with "quotes", and a comma': 1})
+        self.assertEqual({(row["daemon"], row["jobs"]) for row in self.history("--by", "daemon")}, {("local", 2), ("other", 1)})
+        self.assertEqual(self.history("--by", "label", "--by", "day"), self.history("--by", "label,day"))
+        self.hotplate("history", "--by", "label,day", says=("LABEL", "DAY", "total"))
+        self.assertIn("day,kernel,jobs,", self.hotplate("history", "--by", "day,kernel", "--csv"))
+        self.hotplate("history", "--by", "day,colour", code=harness.USAGE, says="--by: \"colour\" is none of day, label, kernel, daemon")
+
+    def test_rows_have_receipts_and_errors(self):
+        third, second, first = self.history()
+        self.assertEqual(first["receipt"]["kernel"], "vector_add")
+        self.assertNotIn("error", first)
+        self.assertIn("time limit", second["error"]["message"])
+        self.assertNotIn("error", third)
+
+
+class GpuTime(Journals):
+    """The daemons here have no GPU, so that what they would have written is put into the index."""
+
+    def alter(self, *statements):
+        with contextlib.closing(sqlite3.connect(self.index())) as database, database:
+            for statement, values in statements:
+                database.execute(statement, values)
+
+    def setUp(self):
+        super().setUp()
+        job = self.run_vector(10, "--label", "mine")
+        self.assertEqual(self.stop_daemon(self.daemon), 0)
+        # Two GPUs from 22:00 to 02:00, and a job on one of them from 23:00 to 00:30.
+        midnight = time.mktime((2026, 3, 11, 0, 0, 0, 0, 0, -1))
+        hour = 3600 * 10**9
+        self.midnight_ns, self.hour = int(midnight) * 10**9, hour
+        self.alter(("UPDATE daemons SET start_ns=?, end_ns=?, gpus=2", (self.midnight_ns - 2 * hour, self.midnight_ns + 2 * hour)),
+                   ("UPDATE jobs SET device='gpu0', end_ns=?, device_ns=?, gpu_ns=? WHERE number=?",
+                    (self.midnight_ns + hour // 2, 3 * hour // 2, 3 * hour // 2, int(job))))
+
+    def test_time_goes_to_the_day_on_which_it_passed(self):
+        after, before = self.history("--by", "day")
+        self.assertEqual([before["day"], after["day"]], ["2026-03-10", "2026-03-11"])
+        self.assertEqual([before["jobs"], after["jobs"]], [0, 1])
+        self.assertEqual([before["gpuNs"], after["gpuNs"]], [self.hour, self.hour // 2])
+        self.assertEqual([before["gpuIdleNs"], after["gpuIdleNs"]], [3 * self.hour, 7 * self.hour // 2])
+        self.assertEqual([before["deviceNs"], after["deviceNs"]], [self.hour, self.hour // 2])
+        self.hotplate("history", "--by", "day", says=("GPU TIME", "GPU IDLE"))
+        row, = csv.DictReader(io.StringIO(self.hotplate("history", "--by", "daemon", "--csv")))
+        self.assertEqual((float(row["gpu_seconds"]), float(row["gpu_idle_seconds"])), (5400, 4 * 2 * 3600 - 5400))
+
+    def test_idle_time_has_no_label(self):
+        row, = self.history("--by", "label")
+        self.assertEqual(row["gpuNs"], 3 * self.hour // 2)
+        self.assertNotIn("gpuIdleNs", row)
+        self.assertNotIn("gpuIdleNs", self.history("--by", "day", "--label", "mine")[0])
+        self.assertNotIn("GPU IDLE", self.hotplate("history", "--by", "label", says="GPU TIME"))
+        self.assertEqual(self.history()[0]["gpuNs"], 3 * self.hour // 2)
+
+    def test_a_killed_daemon_had_its_gpus_until_it_was_last_seen(self):
+        self.alter(("UPDATE daemons SET end_ns=NULL, seen_ns=?", (self.midnight_ns + self.hour,)))
+        self.assertEqual(self.history("--by", "daemon")[0]["gpuIdleNs"], 3 * 2 * self.hour - 3 * self.hour // 2)
+
+    def test_the_next_daemon_writes_when_the_one_before_was_last_seen(self):
+        self.daemon = self.start_daemon()
+        self.kill()
+        owner, = (self.directory / "journal" / "local").glob("owner-*")
+        seen = owner.stat().st_mtime
+        self.daemon = self.start_daemon()
+        rows = [json.loads(line) for line in self.hotplate("journal", "export").splitlines()]
+        lives = [row for row in rows if row["type"] == "daemon"]
+        self.assertEqual([row["epoch"] for row in lives], [1, 2, 3])
+        self.assertEqual(["end_ns" in row for row in lives], [True, False, False])
+        self.assertAlmostEqual(lives[1]["last_seen_ns"] / 1e9, seen, places=3)
+
 
 class Attached(Journals):
     def test_attached_jobs_are_in_it(self):
@@ -122,11 +195,15 @@ class Attached(Journals):
         # As a daemon writes those beyond 100 a second.
         index, = (self.directory / "journal" / "local").glob("index-*.sqlite")
         with contextlib.closing(sqlite3.connect(index)) as database, database:
-            database.execute("INSERT INTO sums(minute, kernel, label, state, jobs, device_ns, energy_joules) VALUES(?,?,?,?,?,?,?)",
-                             (int(ended // 60), "vector_add", "mine", 3, 5000, 7_000_000_000, 12.5))
+            database.execute("INSERT INTO sums(minute, kernel, label, state, jobs, device_ns, gpu_ns, energy_joules)"
+                             " VALUES(?,?,?,?,?,?,?,?)",
+                             (int(ended // 60), "vector_add", "mine", 3, 5000, 7_000_000_000, 6_000_000_000, 12.5))
         alone = self.history()[0]["deviceNs"]
         for by, name in (("kernel", "vector_add"), ("label", "mine"), ("day", time.strftime("%Y-%m-%d", time.localtime(ended)))):
-            self.assertEqual(self.history("--by", by), [{by: name, "jobs": 5001, "deviceNs": 7_000_000_000 + alone, "energyJoules": 12.5}])
+            sums = self.history("--by", by)
+            self.assertEqual(sums[0].pop("gpuIdleNs", None), 0 if by == "day" else None)
+            self.assertEqual(sums, [{by: name, "jobs": 5001, "deviceNs": 7_000_000_000 + alone, "gpuNs": 6_000_000_000,
+                                     "energyJoules": 12.5}])
         self.assertEqual(self.history("--by", "kernel", "--label", "other"), [])
         self.assertEqual(self.history("--by", "kernel", "--state", "failed"), [])
         self.assertEqual(self.ids(), [job])

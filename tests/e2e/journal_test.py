@@ -12,42 +12,10 @@ import time
 import numpy as np
 
 import harness
+from journals import Durable
 
 
-class Journal(harness.Case):
-    flags = ("--journal", "on", "--lanes", "1", "--drain-timeout", "200ms")
-
-    def setUp(self):
-        self.daemon = self.start_daemon(*self.flags)
-        self.addCleanup(self.forget_all)
-
-    def forget_all(self):
-        """The daemon and what it left: the next test's daemon has the same name."""
-        if self.daemon.poll() is None:
-            self.stop_daemon(self.daemon, signal.SIGKILL)
-        for folder in ("journal/local", "saved/local.jobs"):
-            shutil.rmtree(self.directory / folder, ignore_errors=True)
-
-    def kill_and_restart(self, *flags):
-        self.assertEqual(self.stop_daemon(self.daemon, signal.SIGKILL), -signal.SIGKILL)
-        self.daemon = self.start_daemon(*self.flags, *flags)
-
-    def submit(self, *words):
-        return self.answer("submit", *words)["jobId"]
-
-    def completed(self, job):
-        self.hotplate("wait", job)
-        return self.job(job)
-
-    def save(self, name, array):
-        np.save(self.folder / name, array)
-
-    def result(self, job, output):
-        self.hotplate("result", job, "-o", f"{output}=got.npy")
-        return np.load(self.folder / "got.npy")
-
-
-class Results(Journal):
+class Results(Durable):
     def test_results_and_receipts_stay(self):
         rng = np.random.default_rng(1)
         small, large = rng.random(1000).astype(np.float32), rng.random(1 << 19)  # 4 KB come inline, 4 MB as an array
@@ -98,7 +66,7 @@ class Results(Journal):
         np.testing.assert_array_equal(self.result(job, "c"), 2 * values)
 
 
-class Waiting(Journal):
+class Waiting(Durable):
     def test_what_waits_runs_and_what_ran_runs_again(self):
         runs = self.submit_long_job("--priority", "10")
         self.save("x.npy", np.arange(6, dtype=np.float32))
@@ -206,7 +174,7 @@ class Waiting(Journal):
         self.assertEqual(self.completed(waits)["state"], "COMPLETED")
 
 
-class Arrays(Journal):
+class Arrays(Durable):
     """Arrays under a lease: in a file once the daemon has ended, or at once with --durable."""
 
     def setUp(self):
@@ -278,7 +246,7 @@ class Arrays(Journal):
         self.assertIn("array A of a daemon before this one: its lease is over", self.log())
 
 
-class Numbers(Journal):
+class Numbers(Durable):
     def test_a_lost_folder_of_job_ids_gives_no_number_twice(self):
         runs = self.submit_long_job()
         self.stop_daemon(self.daemon, signal.SIGKILL)
@@ -291,8 +259,8 @@ class Numbers(Journal):
         self.completed(new)
 
 
-class Many(Journal):
-    flags = (*Journal.flags, "--retained-jobs", "5")
+class Many(Durable):
+    flags = (*Durable.flags, "--retained-jobs", "5")
 
     def test_ends_of_before_take_no_room_from_new_jobs(self):
         for n in range(5):
@@ -318,8 +286,8 @@ class Many(Journal):
         np.testing.assert_array_equal(self.result(first, "c"), 2 * values)
 
 
-class Old(Journal):
-    flags = (*Journal.flags, "--result-retention", "1s")
+class Old(Durable):
+    flags = (*Durable.flags, "--result-retention", "1s")
 
     def test_a_result_that_was_fetched_long_ago_is_read_back(self):
         values = np.arange(1 << 19, dtype=np.float64)
@@ -333,7 +301,7 @@ class Old(Journal):
         self.hotplate("wait", job)
 
 
-class Requests(Journal):
+class Requests(Durable):
     def test_a_request_id_is_one_for_run_and_submit(self):
         words = ("integrate2d", "--n", "10", "--request-id", "both")
         job = self.submit(*words)

@@ -1,6 +1,7 @@
 """Daemons with a journal, for the tests of what they leave in it."""
 
 import contextlib
+import shutil
 import signal
 import sqlite3
 import time
@@ -60,3 +61,38 @@ class Journals(harness.Case):
                  for number, label in zip(numbers, labels)])
             if not attached:
                 database.executemany("INSERT INTO ends VALUES(?, x'', NULL)", [(number,) for number in numbers])
+
+
+class Durable(harness.Case):
+    """A daemon that is killed and started again; it runs one job at a time."""
+
+    flags = ("--journal", "on", "--lanes", "1", "--drain-timeout", "200ms")
+
+    def setUp(self):
+        self.daemon = self.start_daemon(*self.flags)
+        self.addCleanup(self.forget_all)
+
+    def forget_all(self):
+        """The daemon and what it left: the next test's daemon has the same name."""
+        if self.daemon.poll() is None:
+            self.stop_daemon(self.daemon, signal.SIGKILL)
+        for folder in ("journal/local", "saved/local.jobs"):
+            shutil.rmtree(self.directory / folder, ignore_errors=True)
+
+    def kill_and_restart(self, *flags):
+        self.assertEqual(self.stop_daemon(self.daemon, signal.SIGKILL), -signal.SIGKILL)
+        self.daemon = self.start_daemon(*self.flags, *flags)
+
+    def submit(self, *words):
+        return self.answer("submit", *words)["jobId"]
+
+    def completed(self, job):
+        self.hotplate("wait", job)
+        return self.job(job)
+
+    def save(self, name, array):
+        np.save(self.folder / name, array)
+
+    def result(self, job, output):
+        self.hotplate("result", job, "-o", f"{output}=got.npy")
+        return np.load(self.folder / "got.npy")

@@ -1,6 +1,7 @@
 // hotplate history: what has run, on all daemons.
 #include "client/cli/journals/history.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "client/cli/commands.h"
@@ -20,9 +21,14 @@ const std::vector<std::string>& EndStateNames() {
   return names;
 }
 
+const std::vector<std::string>& SumNames() {
+  static const std::vector<std::string> names = {"day", "label", "kernel", "daemon"};
+  return names;
+}
+
 struct Question {
   journal::JobQuery query;
-  std::optional<SumBy> by;
+  std::vector<SumBy> by;  // none: the jobs themselves
   std::optional<std::size_t> limit;
 };
 
@@ -42,10 +48,13 @@ absl::StatusOr<Question> QuestionOf(const Arguments& arguments) {
   const auto limit = arguments.Integer("limit", 1, kMostRows);
   if (!limit.ok()) return limit.status();
   if (*limit) question.limit = static_cast<std::size_t>(**limit);
-  const std::string by = arguments.Text("by").value_or("");
-  for (const SumBy one : {SumBy::kDay, SumBy::kLabel, SumBy::kKernel})
-    if (by == NameOf(one)) question.by = one;
-  if (arguments.Text("by") && !question.by) return UsageError("--by: " + Quoted(by) + " is none of day, label, kernel");
+  for (const std::string& words : arguments.All("by")) {
+    for (const std::string& word : SplitAt(words, ',')) {
+      const std::optional<SumBy> by = ParseSumBy(word);
+      if (!by) return UsageError("--by: " + Quoted(word) + " is none of " + Join(SumNames(), ", "));
+      if (std::find(question.by.begin(), question.by.end(), *by) == question.by.end()) question.by.push_back(*by);
+    }
+  }
   if (arguments.Flag("csv") && arguments.Flag("json")) return UsageError("--csv and --json: give one of them");
   return question;
 }
@@ -99,13 +108,13 @@ void AnswerSums(const Invocation& call, std::vector<PastSum> sums, const Questio
   const PastSum total = TotalOf(sums);
   if (more) sums.resize(most);
   if (call.arguments.Flag("csv")) {
-    call.console.out << CsvOf(sums, *question.by);
+    call.console.out << CsvOf(sums, question.by);
     return;
   }
   std::string names;
-  for (const PastSum& sum : sums) names += sum.of + "\n";
-  call.output.Answer([&] { return TextOf(sums, total, *question.by, WidthOf(call.console)); },
-                     [&] { return JsonOf(sums, *question.by); }, names);
+  for (const PastSum& sum : sums) names += Join(sum.of, "\t") + "\n";
+  call.output.Answer([&] { return TextOf(sums, total, question.by, WidthOf(call.console)); },
+                     [&] { return JsonOf(sums, question.by); }, names);
   if (more && IsTable(call)) TellMore(call, "first", most);
 }
 
@@ -115,8 +124,8 @@ absl::Status History(const Invocation& call) {
   const auto places = FindJournals(call, call.arguments.Text("server").value_or(""));
   if (!places.ok()) return places.status();
   Unread unread(call.console);
-  if (question->by) {
-    AnswerSums(call, ReadPastSums(*places, question->query, *question->by, unread), *question);
+  if (!question->by.empty()) {
+    AnswerSums(call, ReadPastSums(*places, question->query, question->by, unread), *question);
   } else if (IsTable(call)) {
     AnswerTable(call, *places, *question, unread);
   } else {
@@ -136,8 +145,9 @@ Command HistoryCommand() {
           "Newest first, from the journals of daemons with hotplated --journal on: it works without a daemon. Lists\n"
           "jobs that meet all conditions. --server NAME: only jobs of that daemon. Attached jobs beyond 100 a second\n"
           "are counted, and not listed one by one. The history goes back a year. -q prints the ids.\n"
+          "Sums by day or daemon also tell for how long GPUs were in use and idle while their daemons lived.\n"
           "Tables and days are in local time, --csv is in UTC.",
-      .example = "hotplate history --since 30d --by label",
+      .example = "hotplate history --since 30d --by day,label",
       .options = {{.names = "--since",
                    .value = "WHEN",
                    .help = "only jobs that ended since: 36h, 7d, 2w, or a date like 2026-11-01"},
@@ -151,9 +161,10 @@ Command HistoryCommand() {
                    .choices = EndStateNames()},
                   {.names = "--by",
                    .value = "WHAT",
-                   .help = "sums by day, label or kernel: jobs, time on devices, energy",
+                   .help = "sums by day, label, kernel or daemon: jobs, time on devices, energy; several as day,label",
+                   .repeatable = true,
                    .offer = Offer::kChoices,
-                   .choices = {"day", "label", "kernel"}},
+                   .choices = SumNames()},
                   {.names = "--csv", .value = "", .help = "answer in CSV, with a header line"},
                   {.names = "--limit", .value = "N", .help = "at most N rows (of a table 1000 by default, else all)"}},
       .run = History};

@@ -8,8 +8,10 @@
 #include "client/cli/journals/journals.h"
 #include "client/cli/journals/prune_journal.h"
 #include "client/cli/journals/verify_journal.h"
+#include "client/cli/programs/program_words.h"
 #include "client/cli/terminal/json.h"
 #include "hotplate/v1/jobs.pb.h"
+#include "hotplate/v1/programs.pb.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/quantity.h"
 #include "server/journal/export.h"
@@ -75,10 +77,20 @@ std::string MessageJson(std::string_view bytes) {
   return JsonText(absl::Base64Escape(std::string(bytes)));
 }
 
+// Of a program's environment only the names: values may be secret.
+std::string RequestJson(const std::string& kernel, std::string_view bytes) {
+  if (!IsProgram(kernel)) return MessageJson<v1::JobSpec>(bytes);
+  v1::Program program;
+  if (!program.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return "null";
+  for (std::string& variable : *program.mutable_environment()) variable.resize(variable.find('='));
+  return ToJson(program);
+}
+
+std::string EndJson(const std::string& /*kernel*/, std::string_view bytes) { return MessageJson<v1::JobEnd>(bytes); }
+
 absl::Status Export(const Invocation& call, const Places& places) {
-  const journal::ExportOptions options{.request_json = MessageJson<v1::JobSpec>,
-                                       .end_json = MessageJson<v1::JobEnd>,
-                                       .jobs = {.limit = std::numeric_limits<std::int64_t>::max()}};
+  const journal::ExportOptions options{
+      .request_json = RequestJson, .end_json = EndJson, .jobs = {.limit = std::numeric_limits<std::int64_t>::max()}};
   std::ostream& out = call.console.out;
   Unread unread(call.console);
   for (const journal::Place& place : places) {

@@ -1,14 +1,18 @@
 // hotplate logs: the daemon's log, also of one that is gone.
 #include <poll.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 
+#include "client/cli/allocation/absence.h"
 #include "client/cli/allocation/notes.h"
 #include "client/cli/allocation/records.h"
 #include "client/cli/commands.h"
 #include "client/cli/jobs/job_selection.h"
+#include "client/cli/journals/kept_job.h"
+#include "client/cli/programs/program_words.h"
 #include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
@@ -34,39 +38,95 @@ std::streamoff TailStart(std::ifstream& file, std::int64_t lines) {
   return 0;
 }
 
+// Prints what a program has printed.
+class Printer {
+ public:
+  explicit Printer(const Invocation& call) : call_(call) {}
+
+  void LeftOut(std::uint64_t bytes) {
+    if (bytes > 0) Remark(call_.console, std::to_string(bytes) + " bytes are not kept");
+  }
+  // Returns how many bytes there were.
+  template <typename Pieces>
+  std::uint64_t Print(const Pieces& pieces) {
+    std::uint64_t bytes = 0;
+    for (const v1::ProgramPiece& piece : pieces) {
+      const std::string& text = piece.has_out() ? piece.out() : piece.err();
+      bytes += text.size();
+      if (call_.console.json) {
+        call_.output.Answer(
+            [] { return ""; },
+            [&] { return JsonObject().Text("stream", piece.has_out() ? "out" : "err").Text("text", text).Json(); }, "");
+      } else {
+        Print(piece.has_out(), text);
+      }
+    }
+    call_.console.out.flush();
+    call_.console.err.flush();
+    return bytes;
+  }
+
+ private:
+  void Print(bool out, const std::string& text) {
+    std::ostream& stream = out ? call_.console.out : call_.console.err;
+    const bool terminal = out ? call_.console.out_terminal : call_.console.err_terminal;
+    std::string& begun = out ? begun_out_ : begun_err_;
+    begun += text;
+    const std::size_t whole = terminal ? WholeCharacters(begun) : begun.size();
+    stream << (terminal ? Printable(begun.substr(0, whole)) : begun);
+    begun.erase(0, whole);
+  }
+
+  const Invocation& call_;
+  std::string begun_out_, begun_err_;  // a character of which a part has come
+};
+
+// From the journals. NOT_FOUND if they lack the job.
+absl::Status LogsOfKept(const Invocation& call, const std::string& word) {
+  auto kept = KeptJobs::Open(call);
+  if (!kept.ok()) return absl::NotFoundError(kept.status().message());
+  const auto ids = kept->Select({word}, call.arguments.Text("server").value_or(""));
+  if (!ids.ok()) return ids.status();
+  if (ids->size() != 1) return absl::InvalidArgumentError(word + " names several jobs: give one");
+  const auto job = kept->Find(ids->front());
+  if (!job.ok()) return job.status();
+  if (!IsProgram(job->job.kernel())) {
+    return absl::InvalidArgumentError("job " + ids->front() + " runs the kernel " + job->job.kernel() +
+                                      ", which prints nothing");
+  }
+  if (!job->job.has_end_time())
+    return absl::FailedPreconditionError("job " + ids->front() + " waits in the journal of " + job->place.name +
+                                         ", and has printed nothing that is kept");
+  if (!job->release_time.empty()) Remark(call.console, "what it printed was read, and deleted at " + job->release_time);
+  Printer printer(call);
+  printer.Print(job->printed.first());
+  printer.LeftOut(job->printed.left_out());
+  printer.Print(job->printed.last());
+  return absl::OkStatus();
+}
+
 // Prints the output of a program from its beginning; with --follow until it has ended.
 absl::Status LogsOfJob(const Invocation& call, const std::string& word) {
   if (call.arguments.Text("lines"))
     return UsageError("--lines is for the daemon's log: logs JOB shows all that is kept");
-  auto client = call.Connect();
-  if (!client.ok()) return client.status();
+  auto client = call.TryConnect();
+  if (!client.ok()) {
+    if (!absl::IsUnavailable(client.status())) return WhyNoDaemon(call, client.status());
+    const absl::Status printed = LogsOfKept(call, word);
+    return absl::IsNotFound(printed) ? WhyNoDaemon(call, client.status()) : printed;
+  }
   const auto id = SelectJob(*client, word);
   if (!id.ok()) return id.status();
-  std::string begun_out, begun_err;
+  Printer printer(call);
   for (std::uint64_t from = 0;;) {
     const auto output = client->ProgramOutput(*id, from);
-    if (!output.ok()) return output.status();
-    if (output->begin() > from) Remark(call.console, std::to_string(output->begin() - from) + " bytes are not kept");
-    from = output->begin();
-    for (const v1::ProgramPiece& piece : output->pieces()) {
-      const std::string& text = piece.has_out() ? piece.out() : piece.err();
-      from += text.size();
-      if (call.console.json) {
-        call.output.Answer(
-            [] { return ""; },
-            [&] { return JsonObject().Text("stream", piece.has_out() ? "out" : "err").Text("text", text).Json(); }, "");
-      } else {
-        std::ostream& stream = piece.has_out() ? call.console.out : call.console.err;
-        const bool terminal = piece.has_out() ? call.console.out_terminal : call.console.err_terminal;
-        std::string& begun = piece.has_out() ? begun_out : begun_err;  // a character of which a part has come
-        begun += text;
-        const std::size_t whole = terminal ? WholeCharacters(begun) : begun.size();
-        stream << (terminal ? Printable(begun.substr(0, whole)) : begun);
-        begun.erase(0, whole);
-      }
+    if (absl::IsNotFound(output.status()) && from == 0) {
+      const absl::Status printed = LogsOfKept(call, *id);
+      return absl::IsNotFound(printed) ? output.status() : printed;
     }
-    call.console.out.flush();
-    call.console.err.flush();
+    if (!output.ok()) return output.status();
+    printer.LeftOut(output->begin() - std::min(from, output->begin()));
+    from = output->begin() + printer.Print(output->pieces());
     if (output->ended() || !call.console.out) return absl::OkStatus();
     if (!output->pieces().empty()) continue;
     if (!call.arguments.Flag("follow")) return absl::OkStatus();
@@ -146,8 +206,10 @@ Command LogsCommand() {
       .details =
           "Without JOB, the daemon's log; if a batch job's daemon did not become ready, the batch job's output. With "
           "JOB, what\n"
-          "that program has printed: the daemon keeps the first 64 KiB and the last 192. --json prints one object per "
-          "line.",
+          "that program has printed: the first 64 KiB and the last 192 are kept. Of a job that the daemon does\n"
+          "not have any more, or whose daemon has ended, they come from the journals (hotplate history). --json prints "
+          "one\n"
+          "object per line.",
       .example = "hotplate logs -f",
       .positionals = {{.name = "JOB", .help = "a program's job: its id, or last", .minimum = 0, .offer = Offer::kJob}},
       .options = {{.names = "-f,--follow", .value = "", .help = "keep printing new lines"},

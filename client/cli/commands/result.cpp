@@ -7,6 +7,7 @@
 #include "client/cli/jobs/job_call.h"
 #include "client/cli/jobs/job_selection.h"
 #include "client/cli/jobs/progress.h"
+#include "client/cli/programs/program_words.h"
 #include "kernels/expression/names.h"
 
 namespace hotplate::cli {
@@ -59,7 +60,7 @@ absl::Status Result(const Invocation& call) {
   const std::string& id = *selected;
   const auto job = client->Job(id);
   if (!job.ok()) return job.status();
-  if (job->kernel() == "exec" || job->kernel() == "python")
+  if (IsProgram(job->kernel()))
     return WithNextStep(absl::InvalidArgumentError("job " + id + " is a program: what it gives is what it prints"),
                         "hotplate logs " + id);
   const bool is_expression = job->kernel() == expression::kKernel;

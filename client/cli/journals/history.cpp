@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/terminal/format.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
+#include "hotplate/v1/jobs.pb.h"
 #include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
@@ -45,7 +47,13 @@ std::string JsonOf(const PastJob& job) {
   json.Text("daemon", job.daemon).Text("node", job.node).Raw("submitTime", ToJson(ToTimestamp(job.submitted)));
   if (job.started) json.Raw("startTime", ToJson(ToTimestamp(*job.started)));
   json.Raw("endTime", ToJson(ToTimestamp(job.ended))).Count("deviceNs", job.use.device_time.count());
+  json.Count("gpuNs", job.use.gpu_time.count());
   if (job.use.energy_joules) json.Raw("energyJoules", JsonNumber(*job.use.energy_joules));
+  v1::JobEnd end;
+  if (!job.end.empty() && end.ParseFromString(job.end)) {
+    if (end.has_error()) json.Raw("error", ToJson(end.error()));
+    if (end.result().has_receipt()) json.Raw("receipt", ToJson(end.result().receipt()));
+  }
   return json.Json();
 }
 
@@ -72,61 +80,75 @@ std::string TextOf(const std::vector<PastJob>& jobs, bool colour, int width) {
 }
 
 std::string CsvHead() {
-  return "id,kernel,label,state,device,daemon,node,submit_time,start_time,end_time,device_seconds,energy_joules\n";
+  return "id,kernel,label,state,device,daemon,node,submit_time,start_time,end_time,device_seconds,gpu_seconds,energy_"
+         "joules\n";
 }
 
 std::string CsvOf(const PastJob& job) {
   return Join({std::to_string(job.number), Field(job.kernel), Field(job.label), StateName(static_cast<int>(job.state)),
                Field(job.device), Field(job.daemon), Field(job.node), IsoText(job.submitted),
                job.started ? IsoText(*job.started) : "", IsoText(job.ended), SecondsField(job.use.device_time),
-               JoulesField(job.use.energy_joules)},
+               SecondsField(job.use.gpu_time), JoulesField(job.use.energy_joules)},
               ",") +
          "\n";
 }
 
-std::string NameOf(SumBy by) { return by == SumBy::kDay ? "day" : by == SumBy::kLabel ? "label" : "kernel"; }
-
-PastSum TotalOf(const std::vector<PastSum>& sums) {
-  PastSum total{.of = "total"};
-  for (const PastSum& sum : sums) {
-    total.jobs += sum.jobs;
-    total.device_time += sum.device_time;
-    if (sum.energy_joules) total.energy_joules = total.energy_joules.value_or(0) + *sum.energy_joules;
-  }
-  return total;
-}
-
-std::string TextOf(const std::vector<PastSum>& sums, const PastSum& total, SumBy by, int width) {
+std::string TextOf(const std::vector<PastSum>& sums, const PastSum& total, const std::vector<SumBy>& by, int width) {
   if (sums.empty()) return kNone;
-  Table table({by == SumBy::kDay ? "DAY" : by == SumBy::kLabel ? "LABEL" : "KERNEL", "JOBS", "DEVICE TIME", "ENERGY"});
-  table.AlignRight(1).MayBeCut(0, 12);
-  const auto add = [&](const std::string& of, const PastSum& sum) {
-    table.Row({of, std::to_string(sum.jobs), DurationText(sum.device_time), EnergyText(sum.energy_joules)});
+  const bool gpus = total.use.gpu_time > nanoseconds{} || total.gpu_idle.value_or(nanoseconds{}) > nanoseconds{};
+  std::vector<std::string> heads;
+  for (const SumBy one : by) heads.push_back(absl::AsciiStrToUpper(NameOf(one)));
+  heads.insert(heads.end(), {"JOBS", "DEVICE TIME"});
+  if (gpus) heads.emplace_back("GPU TIME");
+  if (gpus && total.gpu_idle) heads.emplace_back("GPU IDLE");
+  heads.emplace_back("ENERGY");
+  Table table(heads);
+  table.AlignRight(by.size());
+  for (std::size_t i = 0; i < by.size(); ++i) table.MayBeCut(i, 12);
+  const auto add = [&](std::vector<std::string> row, const PastSum& sum) {
+    row.insert(row.end(), {std::to_string(sum.jobs), DurationText(sum.use.device_time)});
+    if (gpus) row.push_back(DurationText(sum.use.gpu_time));
+    if (gpus && total.gpu_idle) row.push_back(DurationText(sum.gpu_idle.value_or(nanoseconds{})));
+    row.push_back(EnergyText(sum.use.energy_joules));
+    table.Row(std::move(row));
   };
-  for (const PastSum& sum : sums) add(OrDash(sum.of), sum);
-  if (sums.size() > 1) add(total.of, total);
+  for (const PastSum& sum : sums) {
+    std::vector<std::string> row;
+    for (const std::string& of : sum.of) row.push_back(OrDash(of));
+    add(std::move(row), sum);
+  }
+  if (sums.size() > 1) {
+    std::vector<std::string> row(by.size());
+    row.front() = "total";
+    add(std::move(row), total);
+  }
   return table.Text(width);
 }
 
-std::string JsonOf(const std::vector<PastSum>& sums, SumBy by) {
+std::string JsonOf(const std::vector<PastSum>& sums, const std::vector<SumBy>& by) {
   std::vector<std::string> rows;
   for (const PastSum& sum : sums) {
     JsonObject json;
-    json.Text(NameOf(by), sum.of).Count("jobs", static_cast<std::int64_t>(sum.jobs));
-    json.Count("deviceNs", sum.device_time.count());
-    if (sum.energy_joules) json.Raw("energyJoules", JsonNumber(*sum.energy_joules));
+    for (std::size_t i = 0; i < by.size(); ++i) json.Text(NameOf(by[i]), sum.of[i]);
+    json.Count("jobs", static_cast<std::int64_t>(sum.jobs)).Count("deviceNs", sum.use.device_time.count());
+    json.Count("gpuNs", sum.use.gpu_time.count());
+    if (sum.gpu_idle) json.Count("gpuIdleNs", sum.gpu_idle->count());
+    if (sum.use.energy_joules) json.Raw("energyJoules", JsonNumber(*sum.use.energy_joules));
     rows.push_back(json.Json());
   }
   return JsonArray(rows);
 }
 
-std::string CsvOf(const std::vector<PastSum>& sums, SumBy by) {
-  std::string csv = NameOf(by) + ",jobs,device_seconds,energy_joules\n";
+std::string CsvOf(const std::vector<PastSum>& sums, const std::vector<SumBy>& by) {
+  std::string csv;
+  for (const SumBy one : by) csv += NameOf(one) + ",";
+  csv += "jobs,device_seconds,gpu_seconds,gpu_idle_seconds,energy_joules\n";
   for (const PastSum& sum : sums) {
-    csv +=
-        Join({Field(sum.of), std::to_string(sum.jobs), SecondsField(sum.device_time), JoulesField(sum.energy_joules)},
-             ",") +
-        "\n";
+    for (const std::string& of : sum.of) csv += Field(of) + ",";
+    csv += Join({std::to_string(sum.jobs), SecondsField(sum.use.device_time), SecondsField(sum.use.gpu_time),
+                 sum.gpu_idle ? SecondsField(*sum.gpu_idle) : "", JoulesField(sum.use.energy_joules)},
+                ",") +
+           "\n";
   }
   return csv;
 }

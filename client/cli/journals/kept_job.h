@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "client/cli/journals/journals.h"
 #include "hotplate/v1/jobs.pb.h"
+#include "hotplate/v1/programs.pb.h"
 #include "server/journal/index_copy.h"
 
 namespace hotplate::cli {
@@ -16,6 +17,7 @@ struct KeptAnswer {
   journal::Place place;              // where it was found
   std::string release_time;          // when its results, which were fetched, were deleted; empty: they were not
   std::vector<std::string> results;  // paths of files
+  v1::KeptOutput printed;            // by a program
 };
 
 // The journals as they are when this is made.

@@ -30,6 +30,8 @@ std::size_t FirstOfProgram(const std::string& kind, const std::vector<std::strin
 
 }  // namespace
 
+bool IsProgram(const std::string& name) { return name == "exec" || name == "python"; }
+
 std::vector<OptionSpec> AllProgramOptions() {
   std::vector<OptionSpec> options = ProgramOptions();
   options.insert(options.end(), CommonOptions().begin(), CommonOptions().end());
@@ -39,11 +41,11 @@ std::vector<OptionSpec> AllProgramOptions() {
 std::optional<ProgramWords> SplitProgram(const Command& command, const std::vector<std::string>& words) {
   ProgramWords split;
   std::vector<std::string> rest = words;
-  if (command.name == "exec" || command.name == "python") {
+  if (IsProgram(command.name)) {
     split.kind = command.name;
   } else if (command.name == "submit") {
     const std::size_t verb = FirstWord(AllProgramOptions(), words);
-    if (verb >= words.size() || (words[verb] != "exec" && words[verb] != "python")) return std::nullopt;
+    if (verb >= words.size() || !IsProgram(words[verb])) return std::nullopt;
     split.kind = words[verb];
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(verb));  // options may stand before it, too
   } else {
@@ -73,6 +75,9 @@ const std::vector<OptionSpec>& ProgramOptions() {
        .value = "",
        .help = "give it a terminal, as this command has one (Python without a script has it)"},
       {.names = "--request-id", .value = "ID", .help = "run it once, however often you ask with this id"},
+      {.names = "--no-rerun",
+       .value = "",
+       .help = "submitted: let it fail if its daemon dies while it runs; the next daemon would run it again"},
   };
   return options;
 }

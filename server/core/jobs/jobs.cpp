@@ -97,6 +97,7 @@ void Jobs::Restore(const std::shared_ptr<Job>& job, std::uint64_t number, const 
   for (const JobOutputValue& output : record.end->outputs) {
     if (output.data != nullptr) job->retained_bytes += output.data->size();
   }
+  if (job->work != nullptr) job->retained_bytes += job->work->kept_bytes();
   table_.Ended(job);
   if (record.fetched) table_.Fetched(*job);
 }

@@ -54,17 +54,19 @@ inline JobEnded Ended(std::uint64_t number, std::vector<SpooledFile> results = {
 }
 
 inline AttachedJob Attached(std::uint64_t number, WallTime ended, const std::string& label = "loop") {
-  return {.number = number,
-          .owner = "me",
-          .session = "s1",
-          .kernel = "axpy",
-          .label = label,
-          .device = "gpu0",
-          .accepted = At(0),
-          .ended = ended,
-          .started = At(0),
-          .end = "receipt",
-          .use = {.device_time = std::chrono::milliseconds(3), .energy_joules = 0.5}};
+  return {
+      .number = number,
+      .owner = "me",
+      .session = "s1",
+      .kernel = "axpy",
+      .label = label,
+      .device = "gpu0",
+      .accepted = At(0),
+      .ended = ended,
+      .started = At(0),
+      .end = "receipt",
+      .use = {
+          .device_time = std::chrono::milliseconds(3), .gpu_time = std::chrono::milliseconds(3), .energy_joules = 0.5}};
 }
 
 class JournalTest : public ::testing::Test {

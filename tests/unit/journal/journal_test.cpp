@@ -203,6 +203,8 @@ TEST_F(JournalTest, AFloodOfAttachedJobsIsKeptAsSums) {
   EXPECT_EQ(sums.begin()->second.jobs, 990u);
   EXPECT_DOUBLE_EQ(sums.begin()->second.energy_joules, 495);
   EXPECT_EQ(sums.begin()->second.device_time, std::chrono::milliseconds(2970));
+  EXPECT_EQ(sums.begin()->second.gpu_time, std::chrono::milliseconds(2970));
+  EXPECT_EQ(jobs[0].use.gpu_time, std::chrono::milliseconds(3));
   EXPECT_EQ(sums.begin()->first.label, "loop");
 }
 

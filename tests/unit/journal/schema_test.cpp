@@ -49,10 +49,14 @@ TEST_F(SchemaTest, AJournalOfVersion1IsBroughtUpToDate) {
   ASSERT_TRUE(Migrate(*database, Steps().first(1)).ok());
   database->exec(
       "INSERT INTO jobs(number, epoch, state, attached, may_rerun, owner, session, request_key, payload_hash, kernel,"
-      " label, priority, accept_ns) VALUES(1,1,1,0,1,'me','','',x'','axpy','',0,5)");
+      " label, priority, accept_ns, device, device_ns) VALUES(1,1,1,0,1,'me','','',x'','axpy','',0,5,NULL,NULL),"
+      " (2,1,3,0,1,'me','','',x'','axpy','',0,5,'gpu0',70), (3,1,3,0,1,'me','','',x'','axpy','',0,5,'cpu0',70)");
   ASSERT_TRUE(CheckOurs(*database).ok());
   ASSERT_TRUE(Migrate(*database).ok());
-  EXPECT_EQ(database->execAndGet("SELECT kernel FROM jobs WHERE cancel_ns IS NULL").getString(), "axpy");
+  EXPECT_EQ(database->execAndGet("SELECT kernel FROM jobs WHERE cancel_ns IS NULL AND number=1").getString(), "axpy");
+  EXPECT_EQ(database->execAndGet("SELECT gpu_ns FROM jobs WHERE number=1").getInt(), 0);
+  EXPECT_EQ(database->execAndGet("SELECT gpu_ns FROM jobs WHERE number=2").getInt(), 70);
+  EXPECT_EQ(database->execAndGet("SELECT gpu_ns FROM jobs WHERE number=3").getInt(), 0);
   EXPECT_EQ(database->execAndGet("PRAGMA user_version").getInt(), SchemaVersion());
 }
 

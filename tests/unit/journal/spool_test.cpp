@@ -326,7 +326,7 @@ TEST_F(SpoolTest, ExportIsOneJsonObjectALine) {
   std::vector<std::string> lines;
   const auto with = [&](absl::FunctionRef<absl::Status(Index&)> work) { return journal_->With(work); };
   const auto add = [&](const std::string& line) { return lines.push_back(line), true; };
-  ASSERT_TRUE(Export(with, {.end_json = [](std::string_view) { return "{}"; }}, add).ok());
+  ASSERT_TRUE(Export(with, {.end_json = [](const std::string&, std::string_view) { return "{}"; }}, add).ok());
   EXPECT_THAT(lines,
               ElementsAre(HasSubstr("{\"type\":\"daemon\",\"epoch\":1,\"generation\":\"g1\""),
                           HasSubstr("\"generation\":\"g\\\"2\""),
