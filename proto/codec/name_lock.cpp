@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "kernels/array/quoted.h"
+
 namespace hotplate::codec {
 
 std::string NameLockFile(const std::string& directory, const std::string& name) {
@@ -18,6 +20,26 @@ bool IsNameFree(const std::string& directory, const std::string& name) {
   const bool free = flock(lock, LOCK_SH | LOCK_NB) == 0;
   close(lock);
   return free;
+}
+
+absl::StatusOr<int> HoldName(const std::string& directory, const std::string& name) {
+  const std::string path = NameLockFile(directory, name);
+  const int lock = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock < 0 && errno == ENOENT) return lock;
+  if (lock < 0) return absl::PermissionDeniedError(path + " cannot be opened");
+  if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    const bool taken = errno == EWOULDBLOCK;
+    close(lock);
+    if (taken) return absl::FailedPreconditionError("a daemon has the name " + Quoted(name));
+    return -1;
+  }
+  // Whom a daemon names that finds it taken.
+  const std::string text = std::to_string(getpid()) + "\n";
+  if (ftruncate(lock, 0) != 0 || pwrite(lock, text.data(), text.size(), 0) < 0) {
+    close(lock);
+    return absl::PermissionDeniedError(path + " cannot be written to");
+  }
+  return lock;
 }
 
 }  // namespace hotplate::codec

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/stoppable_sleep.h"
 #include "server/durable/job_messages.h"
+#include "server/durable/other_journals.h"
 #include "server/wire/job.h"
 #include "server/wire/program.h"
 
@@ -24,6 +25,7 @@ using core::LogLevel;
 using std::chrono::steady_clock;
 
 constexpr std::chrono::minutes kPruneInterval(1);
+constexpr std::chrono::hours kPruneIntervalOfOthers(12);
 constexpr std::chrono::seconds kHealthInterval(1);
 
 std::set<std::string> ArrayInputs(const v1::JobSpec& spec) {
@@ -325,6 +327,7 @@ void DurableJobs::PruneNowAndThen(const std::stop_token& stop) {
     } else {
       Tidy(stop, told);
     }
+    TidyOthers(stop);
   } while (SleepUnlessStopped(stop, kHealthInterval));
 }
 
@@ -342,6 +345,17 @@ void DurableJobs::Tidy(const std::stop_token& stop, std::string& told) {
                                                       : report->notes.front();
   if (!trouble.empty() && trouble != told) Say(LogLevel::kWarning, absl::StrCat("tidying up the journal: ", trouble));
   told = trouble;
+}
+
+void DurableJobs::TidyOthers(const std::stop_token& stop) {
+  if (steady_clock::now() < next_prune_of_others_) return;
+  next_prune_of_others_ = steady_clock::now() + kPruneIntervalOfOthers;
+  PruneOthers({.directory = options_.directory,
+               .self = options_.journal.life,
+               .age = options_.age,
+               .history_age = options_.history_age,
+               .stop = [&] { return stop.stop_requested(); },
+               .log = [this](const std::string& line) { Say(LogLevel::kInfo, line); }});
 }
 
 void DurableJobs::Stop() {

@@ -143,6 +143,7 @@ class DurableJobs : public core::JobLog {
   absl::StatusOr<std::vector<journal::SpooledFile>> StoreOutputs(const Ending& ending);
   void PruneNowAndThen(const std::stop_token& stop);
   void Tidy(const std::stop_token& stop, std::string& told);
+  void TidyOthers(const std::stop_token& stop);
   // Writes the record, and tells `news` when it is on the disk.
   void WriteAndTell(journal::Record record, Untold::News news);
   // What waits to be written is told all the same.
@@ -166,7 +167,7 @@ class DurableJobs : public core::JobLog {
   Untold untold_;
   std::unique_ptr<StoredResults> stored_;
   std::unique_ptr<DurableArrays> arrays_;
-  std::chrono::steady_clock::time_point next_prune_;  // of the pruning thread
+  std::chrono::steady_clock::time_point next_prune_, next_prune_of_others_;  // of the pruning thread
   // Two, so that clients hear of what is written while other ends wait for a slow disk.
   std::unique_ptr<FileThread> ends_, telling_;
   std::jthread pruning_;

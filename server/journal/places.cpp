@@ -117,6 +117,11 @@ absl::Status NotePlace(Disk& disk, const std::string& directory, const Place& pl
   return noted;
 }
 
+absl::Status ForgetPlace(Disk& disk, const std::string& directory, const Place& place) {
+  const std::string note = absl::StrCat(directory, "/servers/", place.name, kMoved);
+  return ReadPath(disk, note) == place.folder ? disk.Remove(note) : absl::OkStatus();
+}
+
 std::string NotedSpool(const Disk& disk, const std::string& folder) { return ReadPath(disk, SpoolNote(folder)); }
 
 absl::StatusOr<std::vector<Place>> FindPlaces(const Disk& disk, const std::string& directory, const std::string& name,

@@ -21,6 +21,8 @@ struct Place {
 
 // Writes down what is not the default. Waits for the file system.
 absl::Status NotePlace(Disk& disk, const std::string& directory, const Place& place);
+// Of a journal that is no more.
+absl::Status ForgetPlace(Disk& disk, const std::string& directory, const Place& place);
 
 // The spool of the journal in that folder, as it was noted; empty: not known.
 std::string NotedSpool(const Disk& disk, const std::string& folder);

@@ -1,9 +1,13 @@
 """hotplate journal verify, export and prune, with and without the daemons whose journals they are."""
 
+import contextlib
 import json
 import os
+import re
 import shutil
+import sqlite3
 import subprocess
+import time
 import unittest.mock
 
 import numpy as np
@@ -210,6 +214,57 @@ class Export(Journals):
             self.assertEqual(jobs[timeout]["end"]["state"], "TIMEOUT")
             self.kill()
             self.daemon = self.start_daemon()
+
+
+class Others(Journals):
+    """Journals of names that no daemon has any more: the next daemon, of any name, looks after them."""
+
+    def age(self, name, seconds):
+        """As if the daemon had ended so long ago."""
+        index = self.index(name)
+        then = time.time_ns() - seconds * 10**9
+        with contextlib.closing(sqlite3.connect(index)) as database, database:
+            database.execute("UPDATE jobs SET end_ns=?, fetch_ns=CASE WHEN fetch_ns IS NULL THEN NULL ELSE ? END", (then, then))
+        owner, = index.parent.glob("owner-*")
+        text = owner.read_text()
+        owner.write_text(re.sub(r"since-ns \d+", f"since-ns {then}", text))
+        os.utime(owner, ns=(then, then))
+
+    def test_what_is_old_goes_and_what_nobody_fetched_stays(self):
+        np.save(self.folder / "x.npy", np.ones(1 << 19))
+        fetched, unread = [self.run_job("vector_add", "x.npy", "x.npy") for _ in range(2)]
+        self.hotplate("result", fetched, "-o", "c=got.npy")
+        self.assertEqual(self.stop_daemon(self.daemon), 0)
+        self.age("local", 40 * 86400)
+        self.assertTrue(self.spooled(fetched, "result-c.npy").exists())
+        self.start_daemon(name="next")
+        harness.wait_until(lambda: not self.spooled(fetched, "result-c.npy").exists(), "the old result was deleted")
+        harness.wait_until(lambda: "old results of 1 jobs of daemon local are deleted" in self.log("next"), "it was told")
+        self.assertTrue(self.spooled(unread, "result-c.npy").exists())
+        self.assertCountEqual(self.ids("--server", "local"), [fetched, unread])
+        self.hotplate("journal", "verify")
+
+    def test_an_empty_one_goes(self):
+        self.assertEqual(self.stop_daemon(self.daemon), 0)
+        folder, spool = self.directory / "journal" / "local", self.directory / "saved" / "local.jobs"
+        self.assertTrue(folder.exists() and spool.exists())
+        new = self.start_daemon(name="next")
+        harness.wait_until(lambda: self.answer("history") == [] and "serving" in self.log("next"), "it looked around")
+        self.assertTrue(folder.exists(), "its daemon may be about to start again")
+        self.assertEqual(self.stop_daemon(new), 0)
+        self.age("local", 2 * 86400)
+        self.start_daemon(name="next")
+        harness.wait_until(lambda: not folder.exists(), "the journal was removed")
+        self.assertFalse(spool.exists())
+        self.hotplate("journal", "verify")
+
+    def test_one_of_a_living_daemon_is_left_alone(self):
+        job = self.run_vector(1 << 19)
+        self.hotplate("result", job, "-o", "c=got.npy")
+        self.start_daemon(name="next", *("--saved-age", "1s"))
+        self.run_vector(10)
+        rows = [json.loads(line) for line in self.hotplate("journal", "export", "local").splitlines()]
+        self.assertEqual(len([row for row in rows if row["type"] == "daemon"]), 1, "nobody else has had it")
 
 
 class Moved(harness.Case):

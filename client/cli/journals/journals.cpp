@@ -1,17 +1,11 @@
 #include "client/cli/journals/journals.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 
 #include "client/cli/ending.h"
 #include "client/cli/terminal/format.h"
 #include "client/lib/endpoint.h"
 #include "kernels/array/quoted.h"
-#include "proto/codec/name_lock.h"
 
 namespace hotplate::cli {
 
@@ -55,24 +49,6 @@ absl::StatusOr<std::vector<journal::Place>> FindJournals(const Invocation& call,
 
 std::string NamedJournal(const Arguments& arguments, std::size_t word) {
   return arguments.words().size() > word ? arguments.words()[word] : arguments.Text("server").value_or("");
-}
-
-absl::StatusOr<Descriptor> HoldName(const std::string& directory, const std::string& name) {
-  const std::string path = codec::NameLockFile(directory, name);
-  Descriptor lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  // Without the folder there is no daemon; some network file systems have no locks, and the journal has a fence.
-  if (!lock && errno == ENOENT) return lock;
-  if (!lock) return absl::PermissionDeniedError(path + " cannot be opened");
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return absl::FailedPreconditionError("a daemon has the name " + Quoted(name));
-    return lock;
-  }
-  // Whom a daemon names that finds it taken.
-  const std::string text = std::to_string(getpid()) + "\n";
-  if (ftruncate(lock.get(), 0) != 0 || pwrite(lock.get(), text.data(), text.size(), 0) < 0) {
-    return absl::PermissionDeniedError(path + " cannot be written to");
-  }
-  return lock;
 }
 
 google::protobuf::Timestamp ToTimestamp(journal::WallTime time) {

@@ -7,7 +7,6 @@
 #include "absl/status/statusor.h"
 #include "client/cli/command.h"
 #include "google/protobuf/timestamp.pb.h"
-#include "kernels/base/descriptor.h"
 #include "server/journal/places.h"
 #include "server/journal/records.h"
 
@@ -34,10 +33,6 @@ absl::StatusOr<std::vector<journal::Place>> FindJournals(const Invocation& call,
 // The name in the words of a command, or in --server; empty: all. The setting alone, of HOTPLATE_SERVER, does not
 // count.
 std::string NamedJournal(const Arguments& arguments, std::size_t word);
-
-// Holds the name of a daemon as a daemon does (server/endpoint.h), so that none starts with it meanwhile.
-// FAILED_PRECONDITION: there is one.
-absl::StatusOr<Descriptor> HoldName(const std::string& directory, const std::string& name);
 
 google::protobuf::Timestamp ToTimestamp(journal::WallTime time);
 // "2026-11-27 02:12:22", local.

@@ -1,7 +1,5 @@
 #include "client/cli/journals/prune_journal.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -9,9 +7,9 @@
 #include "client/cli/allocation/records.h"
 #include "client/cli/ending.h"
 #include "client/lib/wire.h"
-#include "server/journal/fence.h"
-#include "server/journal/journal.h"
-#include "server/journal/spool.h"
+#include "kernels/base/descriptor.h"
+#include "proto/codec/name_lock.h"
+#include "server/journal/prune_unowned.h"
 
 namespace hotplate::cli {
 namespace {
@@ -47,43 +45,10 @@ absl::StatusOr<journal::PruneReport> ByDaemon(const Invocation& call, const std:
   return report;
 }
 
-// Nothing is released whose files cannot be deleted from here.
-absl::Status CheckSpool(const journal::Place& place) {
-  if (place.spool.empty())
-    return absl::FailedPreconditionError(
-        "the journal in " + place.folder +
-        " does not say where its files are; the next daemon of that name writes it down");
-  if (access((place.spool + "/" + journal::kSpoolMark).c_str(), F_OK) == 0)
-    return journal::CheckSpoolOwner(journal::Disk::Real(), place.spool, place.folder);
-  return absl::FailedPreconditionError("the files of the journal in " + place.folder + " are in " + place.spool +
-                                       ", which is not there on " + HostName());
-}
-
 // One pass.
 absl::StatusOr<journal::PruneReport> Alone(const journal::Place& place, nanoseconds age) {
-  // Opening it would make one.
-  const absl::Status there = journal::Fence::Newest(place.folder, journal::Disk::Real()).status();
-  if (absl::IsNotFound(there)) return journal::PruneReport();
-  if (!there.ok()) return there;
-  if (const absl::Status spool = CheckSpool(place); !spool.ok()) return spool;
-  journal::JournalOptions options;
-  options.folder = place.folder;
-  options.life = {.generation = client::RandomHex(8), .name = place.name, .node = HostName()};
-  auto opened = journal::Journal::Open(std::move(options));
-  if (!opened.ok()) return opened.status();
-  journal::Journal& journal = **opened;
-  absl::StatusOr<journal::PruneReport> report = [&]() -> absl::StatusOr<journal::PruneReport> {
-    const auto used = journal::SpooledBytes(journal);
-    if (!used.ok()) return used.status();
-    const auto spool = journal::Spool::Open({.root = place.spool, .journal_id = journal.id(), .used_bytes = *used});
-    if (!spool.ok()) return spool.status();
-    if (const absl::Status mine = (*spool)->Claim(place.folder, /*replace=*/false); !mine.ok()) return mine;
-    return journal::Prune(journal, spool->get(),
-                          {.now = journal::WallTime::clock::now(), .age = age, .longest = kPass});
-  }();
-  const absl::Status closed = journal.Close("hotplate journal prune");
-  if (report.ok() && !closed.ok()) report->notes.emplace_back(closed.message());
-  return report;
+  return journal::PruneUnowned(place, {.generation = client::RandomHex(8), .name = place.name, .node = HostName()},
+                               {.now = journal::WallTime::clock::now(), .age = age, .longest = kPass});
 }
 
 }  // namespace
@@ -99,10 +64,12 @@ absl::Status PruneJournals(const Invocation& call, const std::vector<journal::Pl
       // Jobs that end meanwhile are for the next call.
       const nanoseconds bound = age + (steady_clock::now() - began);
       absl::StatusOr<journal::PruneReport> pass = [&]() -> absl::StatusOr<journal::PruneReport> {
-        const auto held = HoldName(call.settings.directory, place.name);
-        by_daemon = absl::IsFailedPrecondition(held.status());
+        const absl::StatusOr<int> name = codec::HoldName(call.settings.directory, place.name);
+        by_daemon = absl::IsFailedPrecondition(name.status());
         if (by_daemon) return ByDaemon(call, place.name, bound);
-        return held.ok() ? Alone(place, bound) : held.status();
+        if (!name.ok()) return name.status();
+        const Descriptor held(*name);
+        return Alone(place, bound);
       }();
       more = pass.ok() && pass->more;
       if (pass.ok()) {
