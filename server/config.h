@@ -78,7 +78,7 @@ struct Config {
   std::string scratch;                                               // where arrays under a lease are saved at the end
   std::chrono::nanoseconds saved_age = std::chrono::hours(30 * 24);  // of files from older daemons there; 0: any
   std::uint64_t saved_bytes = kHalfOfTheRoom;                        // bound on older daemons' files; 0: any
-  std::string journal = "off";                                       // folder of journals; "off": there is none
+  std::string journal = "on";                                        // folder of journals; "off": there is none
   std::vector<std::string> path_roots;                               // inputs by path must lie below one of these
   std::string log_file;                                              // empty: standard error
   std::string log_level = "info";

@@ -43,7 +43,11 @@ bool Ending::IsNear(nanoseconds& left) {
   if (!until_margin) return false;
   left = *until_margin + kEndMargin;
   if (warnings_.Due(left)) {
-    const std::string text = WhenItEnds() + ": what runs then is cancelled";
+    const std::string text =
+        WhenItEnds() +
+        (daemon_.config().journal == kNoJournal
+             ? ": what runs then is cancelled"
+             : ": jobs that were submitted go on with the next daemon of this name, what else runs then is cancelled");
     daemon_.log()->warn("{}; {} are left", text,
                         DurationText(std::chrono::ceil<seconds>(std::max(left, nanoseconds(0)))));
     daemon_.engine().Announce(text, std::max(0.0, std::chrono::duration<double>(left).count()));
@@ -163,7 +167,7 @@ void Ending::TellWhatWasSaved() {
 }
 
 std::string Ending::WhatStays() {
-  const std::string arrays = WhatIsSaved(saved_), jobs = WhatGoesOn(daemon_.engine());
+  const std::string arrays = WhatIsSaved(saved_), jobs = WhatGoesOn(daemon_.engine(), daemon_.config().name);
   return jobs + (jobs.empty() || arrays.empty() ? "" : "; ") + arrays;
 }
 
@@ -179,6 +183,7 @@ void Ending::SayGoodbye() {
   goodbye.join();
   last_words_ = {
       .held = WhatIsDropped(daemon_.engine(), saved_, active_at_drain_), .saved = WhatStays(), .reason = reason_};
+  if (!last_words_->saved.empty()) daemon_.log()->info("saved: {}", last_words_->saved);
   if (!last_words_->held.empty()) daemon_.log()->info("dropped with this daemon: {}", last_words_->held);
   Leave();
 }

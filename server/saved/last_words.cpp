@@ -83,11 +83,15 @@ std::string WhatIsDropped(core::Engine& engine, const SavedArrays& saved, const 
   return Joined(of_cancelled, Held(engine, safe, why));
 }
 
-std::string WhatGoesOn(core::Engine& engine) {
-  const std::vector<std::string> jobs = Jobs(engine, {.active_only = true}, /*durable=*/true);
-  if (jobs.empty()) return "";
-  return Counted(jobs.size(), "job") + (jobs.size() == 1 ? " that goes" : " that go") +
-         " on with the next daemon of this name (" + Listed(jobs) + ")";
+std::string WhatGoesOn(core::Engine& engine, const std::string& name) {
+  const std::vector<std::string> jobs = Jobs(engine, {.active_only = true}, /*durable=*/true),
+                                 unread = Jobs(engine, {.unfetched_only = true}, /*durable=*/true);
+  const std::string of_jobs = jobs.empty() ? "" : Counted(jobs.size(), "job") + " (" + Listed(jobs) + ")";
+  const std::string of_results =
+      unread.empty() ? ""
+                     : "results of " + Counted(unread.size(), "job") + " that nobody fetched (" + Listed(unread) + ")";
+  const std::string all = Joined(of_jobs, of_results);
+  return all.empty() ? "" : all + ", for the next daemon of this name (hotplate up --name " + name + ")";
 }
 
 std::string WhatIsSaved(const SavedArrays& saved) {

@@ -23,8 +23,8 @@ std::string Listed(const std::vector<std::string>& names);
 std::string WhatIsDropped(core::Engine& engine, const SavedArrays& saved, const std::vector<core::JobId>& active);
 // Lists the saved arrays, their place, and how to bring one back; empty: none.
 std::string WhatIsSaved(const SavedArrays& saved);
-// The jobs of the journal that have not ended; empty: none.
-std::string WhatGoesOn(core::Engine& engine);
+// What the journal has for the next daemon of that name: jobs that have not ended, and unfetched results; empty: none.
+std::string WhatGoesOn(core::Engine& engine, const std::string& name);
 // The losses if it died now: jobs that run or wait, all arrays, and unfetched results.
 std::string WhatWouldGo(core::Engine& engine);
 // The losses if it were told to end: the same, without the arrays that it would save. It saves the smallest first, as

@@ -26,7 +26,7 @@ void ServiceContext::SaveArray(const core::ArraySnapshot& array,
                                std::function<void(absl::StatusOr<std::string>)> done) const {
   if (durable() == nullptr) {
     return done(absl::FailedPreconditionError(
-        "this daemon keeps no journal, so that the next one could not have the array (hotplated --journal on)"));
+        "this daemon keeps no journal, so that the next one could not have the array: it was started with --journal off"));
   }
   if (array.name.empty() || !array.lease_end) {
     return done(absl::FailedPreconditionError(absl::StrCat("array ", ToAbsl(array.label()), " has no ",

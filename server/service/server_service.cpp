@@ -145,7 +145,7 @@ grpc::ServerUnaryReactor* ServerService::PruneJournal(grpc::CallbackServerContex
   const auto age = Span(request->has_older_than(), request->older_than(), "older_than");
   absl::Status refusal = age.status();
   if (refusal.ok() && context_.durable() == nullptr) {
-    refusal = absl::FailedPreconditionError("this daemon keeps no journal (hotplated --journal on does)");
+    refusal = absl::FailedPreconditionError("this daemon keeps no journal: it was started with --journal off");
   }
   return AnswerLater(context_, call, core::Scope::kAdmin, &ServiceContext::PostForEnvironments, *request,
                      std::move(refusal), [this, age, response]() -> absl::Status {

@@ -35,6 +35,8 @@ class Cuda(harness.Case):
                 process.terminate()
                 process.communicate(timeout=PATIENCE)
         shutil.rmtree(self.bin)
+        for left in ("journal", "saved"):  # the next test's daemon has the same name
+            shutil.rmtree(self.directory / left, ignore_errors=True)
         (self.folder / "cuda.log").unlink(missing_ok=True)
 
     def plug_in(self, fake="host_kernels", name=PLUGIN):
@@ -90,7 +92,7 @@ class Cuda(harness.Case):
         self.assertIn("driver for CUDA 13.0", self.log("cuda"))
 
     def test_the_history_tells_gpus_in_use_and_idle(self):
-        process = self.serve("--journal", "on")
+        process = self.serve()
         self.add("--device", "gpu0")
         self.add("--device", "cpu0")
         process.terminate()

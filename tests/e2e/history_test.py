@@ -282,7 +282,7 @@ class Nothing(harness.Case):
     def test_without_any_journal(self):
         self.assertEqual(self.answer("history"), [])
         self.assertEqual(self.answer("history", "--by", "day"), [])
-        self.hotplate("history", says="No jobs found. Only daemons started with --journal on keep a history.")
+        self.hotplate("history", says="No jobs found. Daemons started with --journal off keep no history.")
         self.assertEqual(self.hotplate("history", "--csv").count("\n"), 1)
         self.assertEqual(self.answer("journal", "verify"), {"journals": []})
         self.assertEqual(self.hotplate("journal", "export"), "")

@@ -305,7 +305,7 @@ class Copied(harness.Case):
     def test_a_daemon_of_a_copied_folder_leaves_the_originals_files_alone(self):
         np.save(self.folder / "x.npy", np.ones(1 << 19))
         backup = self.folder / "backup"
-        flags = ("--journal", "on", "--scratch", self.folder / "scratch")
+        flags = ("--scratch", self.folder / "scratch")
 
         def run():
             job = self.answer("submit", "vector_add", "x.npy", "x.npy")["jobId"]

@@ -164,7 +164,9 @@ class Waiting(Durable):
         runs = self.submit_long_job()
         waits = self.submit("integrate2d", "--n", "10")
         watcher = self.start("watch", waits)
-        self.hotplate("down", "--yes", says=f"2 jobs that go on with the next daemon of this name (job {waits}, job {runs})")
+        self.hotplate("down", "--yes", says=(
+            f"2 jobs (job {waits}, job {runs}), results of 1 job that nobody fetched (job {done})",
+            "for the next daemon of this name (hotplate up --name local)"))
         self.assertIn(f"job {waits} (integrate2d) goes on with the next daemon", "".join(watcher.communicate(timeout=harness.PATIENCE)))
         self.assertEqual(self.daemon.wait(timeout=harness.PATIENCE), 0)
         self.daemon = self.start_daemon(*self.flags)
@@ -331,13 +333,13 @@ class Broken(harness.Case):
         self.assertEqual(self.stop_daemon(daemon), 0)
 
     def test_without_a_journal_jobs_end_with_the_daemon(self):
-        daemon = self.start_daemon(name="off")
+        daemon = self.start_daemon("--journal", "off", name="off")
         np.save(self.folder / "x.npy", np.ones(3))
         self.hotplate("--server", "off", "put", "x.npy", "--durable", code=harness.TRY_LATER, says="this daemon keeps no journal")
         job = self.answer("--server", "off", "submit", "integrate2d", "--n", "10")["jobId"]
         self.hotplate("--server", "off", "wait", job)
         self.stop_daemon(daemon, signal.SIGKILL)
-        daemon = self.start_daemon(name="off")
+        daemon = self.start_daemon("--journal", "off", name="off")
         self.hotplate("--server", "off", "result", job, code=harness.INVALID, says=f'job {job} was of daemon "off", which died')
         self.assertEqual(self.stop_daemon(daemon), 0)
 

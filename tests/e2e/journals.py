@@ -12,10 +12,6 @@ import harness
 
 
 class Journals(harness.Case):
-    @classmethod
-    def start_daemon(cls, *flags, **options):
-        return super().start_daemon("--journal", "on", *flags, **options)
-
     def setUp(self):
         self.daemon = self.start_daemon()
 
@@ -66,7 +62,7 @@ class Journals(harness.Case):
 class Durable(harness.Case):
     """A daemon that is killed and started again; it runs one job at a time."""
 
-    flags = ("--journal", "on", "--lanes", "1", "--drain-timeout", "200ms")
+    flags = ("--lanes", "1", "--drain-timeout", "200ms")
 
     def setUp(self):
         self.daemon = self.start_daemon(*self.flags)

@@ -30,7 +30,7 @@ std::string FieldOf(const google::protobuf::Descriptor& type, const std::string&
 }
 
 TEST_F(WireTest, EveryAnswerNamesTheStartOfTheDaemon) {
-  Start({"--journal", "on"});
+  Start();
   const std::string job = "job { kernel: 'integrate2d' params { key: 'n' value { int_value: 100 } } }";
   std::string id;
   ASSERT_TRUE(Submit(Integral(100), id).ok());

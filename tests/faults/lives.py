@@ -33,7 +33,7 @@ __all__ = ["ENDED", "NO_DAEMON", "OK", "PATIENCE", "TRY_LATER", "Home", "Life", 
 
 NAME = "local"
 # The number of ended jobs is not what is tested.
-FLAGS = ("--name", NAME, "--device", "cpu", "--lanes", "2", "--listen", "127.0.0.1", "--journal", "on",
+FLAGS = ("--name", NAME, "--device", "cpu", "--lanes", "2", "--listen", "127.0.0.1",
          "--retained-jobs", "1000000", "--retained-bytes", "8GiB")
 
 KILLED = -signal.SIGKILL

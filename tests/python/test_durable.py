@@ -9,7 +9,7 @@ from conftest import Daemon
 
 @pytest.fixture
 def journal():
-    running = Daemon("--journal", "on")
+    running = Daemon()
     yield running
     running.stop()
 
@@ -36,7 +36,11 @@ def test_what_cannot_be_durable_is_refused(journal):
             B.make_durable()
 
 
-def test_without_a_journal_there_is_nothing_to_have_it_from(daemon):
-    with daemon.connect() as gpu:
-        with pytest.raises(hp.errors.Busy, match="keeps no journal"):
-            gpu.array(np.ones(3), name="A", lease=60).make_durable()
+def test_without_a_journal_there_is_nothing_to_have_it_from():
+    running = Daemon("--journal", "off")
+    try:
+        with running.connect() as gpu:
+            with pytest.raises(hp.errors.Busy, match="keeps no journal"):
+                gpu.array(np.ones(3), name="A", lease=60).make_durable()
+    finally:
+        running.stop()

@@ -56,7 +56,7 @@ def npy(values):
 
 def end_warning(end):
     """What the daemon says 10 and 2 minutes before an allocation's end, and at no other time."""
-    return f"the allocation ends at {time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime(end))}: what runs then is cancelled"
+    return f"the allocation ends at {time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime(end))}: jobs that were submitted go on with"
 
 
 def seconds(timestamp):

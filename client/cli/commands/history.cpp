@@ -142,9 +142,10 @@ Command HistoryCommand() {
       .group = Group::kJobs,
       .summary = "list what has run: ended jobs of all daemons, or their sums",
       .details =
-          "Newest first, from the journals of daemons with hotplated --journal on: it works without a daemon. Lists\n"
-          "jobs that meet all conditions. --server NAME: only jobs of that daemon. Attached jobs beyond 100 a second\n"
-          "are counted, and not listed one by one. The history goes back a year. -q prints the ids.\n"
+          "Newest first, from the journals of daemons, so that it works without one. Lists jobs that meet all\n"
+          "conditions. --server NAME: only jobs of that daemon. Attached jobs beyond 100 a second are counted, and "
+          "not\n"
+          "listed one by one. The history goes back a year. -q prints the ids.\n"
           "Sums by day or daemon also tell for how long GPUs were in use and idle while their daemons lived.\n"
           "Tables and days are in local time, --csv is in UTC.",
       .example = "hotplate history --since 30d --by day,label",

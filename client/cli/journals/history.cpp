@@ -13,7 +13,7 @@
 namespace hotplate::cli {
 namespace {
 
-constexpr char kNone[] = "No jobs found. Only daemons started with --journal on keep a history.\n";
+constexpr char kNone[] = "No jobs found. Daemons started with --journal off keep no history.\n";
 
 std::string OrDash(const std::string& text) { return text.empty() ? "-" : Printable(text); }
 

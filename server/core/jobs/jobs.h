@@ -28,7 +28,7 @@ namespace hotplate::core {
 struct JobFilter {
   std::optional<SessionId> session = std::nullopt;
   bool active_only = false;
-  // Detached ones that ended and left outputs that nobody has fetched, and that would go with the daemon.
+  // Detached ones that ended and left outputs that nobody has fetched.
   bool unfetched_only = false;
   std::size_t limit = 100;
   std::string before_id = {};           // for the next page: only jobs older than this one

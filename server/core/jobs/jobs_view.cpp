@@ -12,12 +12,11 @@ namespace {
 // Outputs that were kept as arrays under a name or a lease do not go with the job.
 bool IsUnfetched(const Job& job) {
   const JobRecord& record = job.record();
-  if (job.durable || record.attached || record.fetched || record.end == nullptr || record.end->outputs_dropped)
-    return false;
+  if (record.attached || record.fetched || record.end == nullptr || record.end->outputs_dropped) return false;
   const std::vector<JobOutputValue>& outputs = record.end->outputs;
   // An output without elements, as of svd's values alone, is nobody's loss.
   return !record.owned_arrays.empty() || std::any_of(outputs.begin(), outputs.end(), [](const JobOutputValue& one) {
-    return one.data != nullptr && one.data->size() > 0;
+    return one.stored || (one.data != nullptr && one.data->size() > 0);
   });
 }
 
