@@ -34,15 +34,15 @@ class Index {
   ~Index();
 
   absl::Status Begin(Sync sync);
-  // In a transaction. Either the whole record is in it afterwards, or nothing of it. ALREADY_EXISTS, NOT_FOUND and
-  // INVALID_ARGUMENT (too large, or not in the job's state) are the record's own fault: see IsOfRecord.
+  // In a transaction, which has to be rolled back after an error: a part of the record may be in it. ALREADY_EXISTS,
+  // NOT_FOUND and INVALID_ARGUMENT (too large, or not in the job's state) are the record's own fault: see IsOfRecord.
   absl::Status Apply(const Record& record);
   absl::Status Add(const Sums& sums);
   // Writes something that changes nothing, to see whether it can be written.
   absl::Status Touch();
   absl::Status Commit();
   void Rollback();
-  // Whether others of the transaction can still be written after this error of Apply.
+  // Whether the others of the transaction can still be written, without this one, in another transaction.
   static bool IsOfRecord(const absl::Status& error);
 
   // Outside a transaction: all that was ever committed is on the disk afterwards, and not in the log beside the file.

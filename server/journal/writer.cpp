@@ -194,13 +194,7 @@ absl::Status Writer::WriteGroup(Group& group, const Sums& sums, Index::Sync sync
     if (absl::Status sound = index_.Checkpoint(); !sound.ok()) return sound;
     log_is_sound_ = true;
   }
-  absl::Status written = index_.Begin(sync);
-  for (Entry& entry : group) {
-    if (!written.ok()) break;
-    Step("group: record");
-    entry.result = index_.Apply(entry.record);
-    if (!Index::IsOfRecord(entry.result)) written = entry.result;
-  }
+  absl::Status written = BeginWith(group, sync);
   if (written.ok()) written = index_.Add(sums);
   if (written.ok() && group.empty()) written = index_.Touch();
   Step("group: written");
@@ -213,6 +207,24 @@ absl::Status Writer::WriteGroup(Group& group, const Sums& sums, Index::Sync sync
   Step("group: committed");
   // Whoever took the journal over meanwhile may not have this group.
   return CheckFence(/*certain=*/true);
+}
+
+// A transaction with the records that can be written. One that cannot is seldom: then the others are written anew.
+absl::Status Writer::BeginWith(Group& group, Index::Sync sync) {
+  while (true) {
+    absl::Status written = index_.Begin(sync);
+    bool again = false;
+    for (Entry& entry : group) {
+      if (!written.ok() || again) break;
+      if (!entry.result.ok()) continue;
+      Step("group: record");
+      absl::Status applied = index_.Apply(entry.record);
+      again = Index::IsOfRecord(applied);
+      (again ? entry.result : written) = std::move(applied);
+    }
+    if (!again) return written;
+    index_.Rollback();
+  }
 }
 
 absl::Status Writer::CheckFence(bool certain) {

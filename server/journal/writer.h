@@ -83,6 +83,7 @@ class Writer {
   void AwaitWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Time NextWrite() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Group TakeGroup(Sums& sums) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status BeginWith(Group& group, Index::Sync sync);
   absl::Status WriteGroup(Group& group, const Sums& sums, Index::Sync sync);
   // OK while the journal is this daemon's. `certain`: asks again until the answer is known.
   absl::Status CheckFence(bool certain) ABSL_LOCKS_EXCLUDED(mutex_);
