@@ -107,7 +107,7 @@ struct Index::Statements {
             " VALUES(?,?,?,?,?,?,?,?) ON CONFLICT DO UPDATE SET jobs=jobs+excluded.jobs,"
             " device_ns=device_ns+excluded.device_ns, gpu_ns=gpu_ns+excluded.gpu_ns,"
             " energy_joules=energy_joules+excluded.energy_joules"),
-        last_number(db, "UPDATE facts SET value=max(value, ?) WHERE name='last number'"),
+        touch(db, "UPDATE facts SET value=value WHERE name='last number'"),
         state(db, "SELECT state FROM jobs WHERE number=?"),
         begin_daemon(db,
                      "INSERT OR REPLACE INTO daemons(epoch, generation, name, node, slurm_job, start_ns)"
@@ -117,7 +117,7 @@ struct Index::Statements {
         last_seen(db, "UPDATE daemons SET seen_ns=? WHERE epoch=? AND end_ns IS NULL") {}
 
   SQLite::Statement begin, commit, rollback, accept, request, start, rerun, requeue, cancel, end, end_bytes, fetch,
-      release_job, drop_request, drop_outputs, drop_files, attached, array, array_gone, file, sum, last_number, state,
+      release_job, drop_request, drop_outputs, drop_files, attached, array, array_gone, file, sum, touch, state,
       begin_daemon, end_daemon, gpus, last_seen;
 };
 
@@ -144,8 +144,6 @@ absl::StatusOr<std::unique_ptr<Index>> Index::Open(const DatabaseOptions& option
   std::unique_ptr<Index> index(new Index(*std::move(opened), epoch));
   ready = Guarded(database, [&]() -> absl::Status {
     index->statements_ = std::make_unique<Statements>(database);
-    index->last_written_ =
-        static_cast<std::uint64_t>(database.execAndGet("SELECT value FROM facts WHERE name='last number'").getInt64());
     // A group is some five pages: with SQLite's 1000 one of each two hundred would wait for a checkpoint.
     database.exec("PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=2000");
     return absl::OkStatus();
@@ -164,7 +162,6 @@ absl::Status Index::SetSync(Sync sync) {
 absl::Status Index::Begin(Sync sync) {
   return Guarded(*database_, [&]() -> absl::Status {
     if (absl::Status set = SetSync(sync); !set.ok()) return set;
-    last_number_ = last_written_;
     Call(statements_->begin).Run();
     return absl::OkStatus();
   });
@@ -172,9 +169,7 @@ absl::Status Index::Begin(Sync sync) {
 
 absl::Status Index::Commit() {
   return Guarded(*database_, [&]() -> absl::Status {
-    if (last_number_ > last_written_) Call(statements_->last_number).Int(last_number_).Run();
     Call(statements_->commit).Run();
-    last_written_ = last_number_;
     return absl::OkStatus();
   });
 }
@@ -217,7 +212,6 @@ absl::Status Index::Write(const JobAccepted& job) {
       .Run();
   Call(statements_->request).Int(job.number).Blob(job.request).Run();
   WriteFiles(job.number, job.inputs);
-  last_number_ = std::max(last_number_, job.number);
   return absl::OkStatus();
 }
 
@@ -326,7 +320,6 @@ absl::Status Index::Write(const AttachedJob& job) {
       .MaybeReal(job.use.energy_joules)
       .Run();
   if (!job.end.empty()) WriteEnd(job.number, job.end, nullptr);
-  last_number_ = std::max(last_number_, job.number);
   return absl::OkStatus();
 }
 
@@ -353,7 +346,7 @@ absl::Status Index::Add(const Sums& sums) {
 
 absl::Status Index::Touch() {
   return Guarded(*database_, [&]() -> absl::Status {
-    Call(statements_->last_number).Int(last_written_).Run();
+    Call(statements_->touch).Run();
     return absl::OkStatus();
   });
 }

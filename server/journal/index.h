@@ -84,7 +84,6 @@ class Index {
   const std::uint64_t epoch_;
   std::unique_ptr<Statements> statements_;  // goes before the database
   Sync sync_ = Sync::kNow;
-  std::uint64_t last_number_ = 0, last_written_ = 0;
 };
 
 }  // namespace hotplate::journal

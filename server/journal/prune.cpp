@@ -198,6 +198,9 @@ absl::Status Forget(Journal& journal, const PruneBounds& bounds, const Pass& pas
                                                " AND release_ns IS NOT NULL ORDER BY end_ns LIMIT ", kRowsAtOnce, ")");
         database.exec("BEGIN IMMEDIATE");
         try {
+          database.exec(
+              "UPDATE facts SET value=max(value, (SELECT coalesce(max(number), 0) FROM jobs)) WHERE name='last "
+              "number'");
           database.exec("DELETE FROM ends WHERE number IN " + which);
           database.exec("DELETE FROM reruns WHERE number IN " + which);
           dropped = database.exec("DELETE FROM jobs WHERE number IN " + which);

@@ -18,6 +18,10 @@ constexpr char kJobColumns[] =
     " j.label, j.priority, j.time_limit_ns, j.accept_ns, j.start_sequence, j.start_ns, j.device, j.end_sequence,"
     " j.end_ns, j.fetch_ns, j.release_ns, j.device_ns, j.gpu_ns, j.energy_joules, j.cancel_ns";
 
+// The largest that any job had: rows that were forgotten have left theirs in the facts.
+constexpr char kLastNumber[] =
+    "SELECT max((SELECT value FROM facts WHERE name='last number'), (SELECT coalesce(max(number), 0) FROM jobs))";
+
 // The columns of the present row, one after the other.
 class Row {
  public:
@@ -243,8 +247,7 @@ absl::StatusOr<Recovered> Recover(Index& index, const RecoveryBounds& bounds) {
   Recovered recovered;
   SQLite::Database& database = index.database();
   absl::Status read = Guarded(database, [&]() -> absl::Status {
-    recovered.last_number =
-        static_cast<std::uint64_t>(database.execAndGet("SELECT value FROM facts WHERE name='last number'").getInt64());
+    recovered.last_number = static_cast<std::uint64_t>(database.execAndGet(kLastNumber).getInt64());
     recovered.unfinished = Unfinished(database);
     recovered.ended = Ended(database, bounds);
     recovered.arrays = ReadArrays(database);

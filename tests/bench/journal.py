@@ -94,7 +94,6 @@ def multiply(index, number):
                 "WITH RECURSIVE n(value) AS (SELECT ?1 UNION ALL SELECT value+1 FROM n WHERE value<?2)"
                 f" INSERT INTO {table}({', '.join(columns)}) SELECT {values} FROM {table}, n WHERE number=?3",
                 (number + 1, number + WAITING - 1, number))
-        database.execute("UPDATE facts SET value=? WHERE name='last number'", (number + WAITING,))
 
 
 def restart(daemons):
