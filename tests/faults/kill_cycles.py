@@ -135,7 +135,7 @@ class Campaign:
             request.end = state
             wrong = ""
             if state == "COMPLETED":
-                wrong = request.compare(life.client._core.fetch(job))
+                wrong = request.compare(life, job)
             elif not request.may_end(shown):
                 wrong = f"is {state}: {shown['error']['message']}"
             if wrong:

@@ -39,6 +39,7 @@ class Call:
     # Of the command hotplate alone, with inputs in files.
     output_file: str = ""  # the daemon writes the one output there
     no_rerun: bool = False
+    printed: str = ""  # by a program, which has no inputs and outputs
 
 
 class Refused(hotplate.Error):
@@ -112,8 +113,12 @@ def no_rerun(rng, request):
     return Call("matmul", {"a": both, "b": both}, {"c": one.values @ one.values}, no_rerun=True)
 
 
+def program(rng, request):
+    return Call("exec", {}, {}, printed=rng.bytes(int(rng.integers(0, SMALL))).hex())
+
+
 KINDS = {small: 10, large: 3, two_outputs: 3, expression: 3, of_shared: 4, of_own: 3, slow: 3, of_file: 2}
-OF_COMMANDS = {to_file: 2, no_rerun: 1}
+OF_COMMANDS = {to_file: 2, no_rerun: 1, program: 2}
 NOT_RERUN = "is not to run again (--no-rerun)"
 RAN_OFTEN = "and its daemon ended each time before it did"
 
@@ -150,16 +155,23 @@ class Request:
             self._by_client(life, call)
 
     def _by_command(self, life, call):
+        if self.kind is program:
+            code, out, err = life.home.command("submit", "--json", "--request-id", self.id, "--label", self.id, "exec", "printf", "%s",
+                                               call.printed)
+        else:
+            code, out, err = life.home.command(*self._kernel_words(life, call), "--request-id", self.id, "--label", self.id, "--json")
+        if code != OK:
+            raise Refused(code, out + err)
+        self.jobs.add(json.loads(out)["jobId"])
+
+    def _kernel_words(self, life, call):
         words = ["submit", call.kernel, *(f"path:{life.home.file(one.name, one.values)}" for one in call.inputs.values())]
         if call.output_file:
             life.awaited.append(life.home.folder / call.output_file)
             words += ["-o", f"path:{life.home.folder / call.output_file}"]
         if call.no_rerun:
             words.append("--no-rerun")
-        code, out, err = life.home.command(*words, "--request-id", self.id, "--label", self.id, "--json")
-        if code != OK:
-            raise Refused(code, out + err)
-        self.jobs.add(json.loads(out)["jobId"])
+        return words
 
     def _by_client(self, life, call):
         known = bool(self.jobs)
@@ -182,8 +194,14 @@ class Request:
         for name in freed:
             life.free(name)
 
-    def compare(self, result):
-        """"", or how its result differs from NumPy's."""
+    def compare(self, life, job):
+        """"", or how its result differs from NumPy's; of a program, how what it printed differs from what it was to print."""
+        if self.kind is program:
+            code, out, err = life.home.command("logs", job)
+            if code != OK:
+                raise Refused(code, out + err)
+            return "" if out == self.call().printed else f"has printed {len(out)} letters: {out[:100]}…"
+        result = life.client._core.fetch(job)
         wanted = self.call().outputs
         if sorted(result.outputs()) != sorted(wanted):
             return f"has outputs {result.outputs()}, not {list(wanted)}"
