@@ -146,6 +146,22 @@ class Waiting(Durable):
         self.kill_and_restart()
         self.hotplate("wait", job, code=harness.FAILED, says="it ran when its daemon ended, and is not to run again (--no-rerun)")
 
+    def test_up_tells_what_waits_for_other_names(self):
+        self.submit_long_job()
+        self.submit("integrate2d", "--n", "10")
+        self.stop_daemon(self.daemon, signal.SIGKILL)
+        told = "2 jobs wait for the next daemon of the name local: hotplate up --name local"
+        try:
+            self.hotplate("up", "--local", "--name", "new", "--", "--device", "cpu", says=told)
+        finally:
+            self.hotplate("--server", "new", "down", "--yes")
+        self.daemon = self.start_daemon(*self.flags)
+        try:
+            _, out, err = self.run_command("up", "--local", "--name", "new", "--", "--device", "cpu")
+            self.assertNotIn("the next daemon of the name", out + err, "it is there")
+        finally:
+            self.hotplate("--server", "new", "down", "--yes")
+
     def test_held_arrays_are_kept_for_it(self):
         values = np.arange(100_000, dtype=np.float64)
         self.save("held.npy", values)

@@ -10,6 +10,7 @@
 #include "client/cli/allocation/private_folder.h"
 #include "client/cli/allocation/records.h"
 #include "client/cli/allocation/text.h"
+#include "client/cli/journals/left_behind.h"
 #include "client/cli/terminal/json.h"
 #include "kernels/base/quantity.h"
 
@@ -104,6 +105,7 @@ class LocalStart {
     if (const std::string unavailable = UnavailableText(info); !unavailable.empty())
       call_.console.err << "! " << Printable(unavailable) << std::endl;
     if (started) TellLoss(call_, info);
+    if (started) TellLeftBehind(call_, name_);
     if (!started && !options_.empty())
       Remark(call_.console, name_ + " was running already, so that " + Join(options_, " ") +
                                 (options_.size() > 1 ? " were" : " was") +

@@ -13,6 +13,7 @@
 #include "client/cli/allocation/records.h"
 #include "client/cli/allocation/text.h"
 #include "client/cli/allocation/wait.h"
+#include "client/cli/journals/left_behind.h"
 #include "client/cli/terminal/json.h"
 #include "kernels/base/quantity.h"
 
@@ -144,6 +145,7 @@ absl::Status UpWait::Ready(const v1::GetServerInfoResponse& info) {
   if (const std::string unavailable = UnavailableText(info); !unavailable.empty())
     call.console.err << "! " << Printable(unavailable) << std::endl;
   if (submitted) TellLoss(call, info);
+  if (submitted) TellLeftBehind(call, note.name);
   const std::string usable = note.name + "   " + DevicesText(info);
   call.output.Answer(
       [&] {
