@@ -108,7 +108,9 @@ Holder ReadHolder(int lock) {
   std::istringstream lines(text);
   std::getline(lines, holder.pid);
   if (holder.pid.empty()) holder.pid = "unknown";
-  if (!(lines >> holder.tenancy.allocation >> holder.tenancy.restart_count)) holder.tenancy = Tenancy();
+  lines >> holder.tenancy.allocation;
+  if (holder.tenancy.allocation != codec::kPrunes && !(lines >> holder.tenancy.restart_count))
+    holder.tenancy = Tenancy();
   return holder;
 }
 
@@ -143,11 +145,14 @@ void RemoveDrafts(const std::string& directory, const std::string& name) {
   }
 }
 
-// Takes the lock. Who looks whether a daemon is gone has it for a moment, hence a second try.
+// Takes the lock. Who looks whether a daemon is gone has it for a moment, hence a second try; who prunes its journal
+// has it a little longer.
 bool TakeLock(int lock) {
-  for (int attempt = 0; attempt < 2; ++attempt) {
+  constexpr int kTries = 200;
+  for (int attempt = 0; attempt < kTries; ++attempt) {
     if (flock(lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return true;
-    if (attempt == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    if (attempt > 0 && ReadHolder(lock).tenancy.allocation != codec::kPrunes) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   return false;
 }

@@ -34,7 +34,7 @@ absl::StatusOr<int> HoldName(const std::string& directory, const std::string& na
     return -1;
   }
   // Whom a daemon names that finds it taken.
-  const std::string text = std::to_string(getpid()) + "\n";
+  const std::string text = std::to_string(getpid()) + "\n" + kPrunes + "\n";
   if (ftruncate(lock, 0) != 0 || pwrite(lock, text.data(), text.size(), 0) < 0) {
     close(lock);
     return absl::PermissionDeniedError(path + " cannot be written to");

@@ -9,6 +9,9 @@ namespace hotplate::codec {
 
 std::string NameLockFile(const std::string& directory, const std::string& name);
 
+// The second line of the file while somebody prunes the journal of that name, which takes moments (HoldName).
+inline constexpr char kPrunes[] = "prunes";
+
 // Whether no daemon has this name, or is starting or ending with it. False if unknown.
 bool IsNameFree(const std::string& directory, const std::string& name);
 

@@ -352,7 +352,6 @@ void DurableJobs::TidyOthers(const std::stop_token& stop) {
   next_prune_of_others_ = steady_clock::now() + kPruneIntervalOfOthers;
   PruneOthers({.directory = options_.directory,
                .self = options_.journal.life,
-               .age = options_.age,
                .history_age = options_.history_age,
                .stop = [&] { return stop.stop_requested(); },
                .log = [this](const std::string& line) { Say(LogLevel::kInfo, line); }});

@@ -124,13 +124,16 @@ class DurableJobs : public core::JobLog {
   explicit DurableJobs(Options options) : options_(std::move(options)) {}
   absl::Status OpenJournal();
   absl::Status OpenSpool();
-  void NoteGpus();
+  void NoteFacts();
   // `in_memory`: there is room for the outputs that were inline; else they are read from files when they are wanted.
   void RestoreEnded(const journal::KeptJob& kept, bool in_memory);
   absl::StatusOr<journal::KeptJob> Find(std::uint64_t number) const;
   void RestoreUnfinished(const journal::KeptJob& kept, const Parse& parse);
   absl::StatusOr<core::JobRequest> RequestOf(const journal::KeptJob& kept, const core::Principal& owner, bool ran,
                                              const Parse& parse) const;
+  // Of a program: what it printed is in the journal alone.
+  bool IsUnloaded(const core::JobId& id) const;
+  absl::Status LoadPrinted(const core::Principal& who, const core::JobId& id);
   // Ends a job that is away.
   absl::Status CancelAway(std::uint64_t number);
   // `bytes`: the request's message. `arrays`: the inputs that are held arrays.
@@ -163,6 +166,7 @@ class DurableJobs : public core::JobLog {
 
   mutable Mutex mutex_;
   std::map<std::uint64_t, Away> away_ ABSL_GUARDED_BY(mutex_);  // by number
+  std::set<std::uint64_t> unloaded_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> suspended_{false}, stopped_{false};
   Untold untold_;
   std::unique_ptr<StoredResults> stored_;

@@ -40,11 +40,9 @@ bool HasFile(const journal::KeptJob& kept, const std::string& name) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<core::OutsideWork>> PastProgramFrom(const journal::KeptJob& kept) {
-  absl::StatusOr<ProgramStreams::Everything> printed = PrintedFrom(kept.outputs);
-  if (!printed.ok()) return printed.status();
+std::shared_ptr<core::OutsideWork> PastProgramOf(const journal::KeptJob& kept, ProgramStreams::Everything printed) {
   const auto kind = kept.accepted.kernel == "python" ? ProgramJob::Kind::kPython : ProgramJob::Kind::kExec;
-  return std::make_shared<PastProgram>(kind, *std::move(printed));
+  return std::make_shared<PastProgram>(kind, std::move(printed));
 }
 
 journal::JobAccepted AcceptedRecord(const core::Job& job, const std::string& kernel, std::string request) {

@@ -33,8 +33,8 @@ std::string PrintedAsText(const ProgramStreams& streams, OutputStream stream);
 // Null: the job is a kernel's.
 const PrintingWork* ProgramOf(const core::Job& job);
 absl::StatusOr<ProgramStreams::Everything> PrintedFrom(const std::string& message);
-// What of a program that has ended can still be read. DATA_LOSS: what it printed is no message of it.
-absl::StatusOr<std::shared_ptr<core::OutsideWork>> PastProgramFrom(const journal::KeptJob& kept);
+// A program that has ended, of which this can be read.
+std::shared_ptr<core::OutsideWork> PastProgramOf(const journal::KeptJob& kept, ProgramStreams::Everything printed);
 // Empty without a receipt.
 std::string ReceiptAsJson(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts);
 journal::JobUse UseOf(const core::JobEnd& end, const wire::ReceiptFacts& facts);

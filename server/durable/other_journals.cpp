@@ -1,5 +1,7 @@
 #include "server/durable/other_journals.h"
 
+#include <thread>
+
 #include "absl/strings/str_cat.h"
 #include "kernels/base/descriptor.h"
 #include "proto/codec/name_lock.h"
@@ -11,32 +13,53 @@ namespace {
 // An empty journal stays for so long: its daemon may be about to start again.
 constexpr std::chrono::hours kEmptyAge(24);
 
+// For so long a name is held, so that a daemon of that name can start between two passes.
+constexpr std::chrono::milliseconds kPass(300), kPause(150);
+
+// One pass, with the name held. True: there is more to do.
+absl::StatusOr<bool> Pass(const OtherJournals& others, const journal::Place& place, journal::PruneBounds& bounds) {
+  const absl::StatusOr<journal::Leftovers> left = journal::LookAt(place, bounds);
+  if (!left.ok()) return left.status();
+  if (left->empty && bounds.now - left->seen > kEmptyAge) {
+    others.log(absl::StrCat("removing the journal in ", place.folder, ", in which nothing is left"));
+    const absl::Status removed = journal::RemoveEmpty(place, others.self);
+    if (!removed.ok()) return removed;
+    if (absl::Status forgotten = journal::ForgetPlace(journal::Disk::Real(), others.directory, place);
+        !forgotten.ok()) {
+      return forgotten;
+    }
+    return false;
+  }
+  if (!left->due) return false;
+  const absl::StatusOr<journal::PruneReport> report = journal::PruneUnowned(place, others.self, bounds);
+  if (!report.ok()) return report.status();
+  if (report->released > 0) {
+    others.log(absl::StrCat("old results of ", report->released, " jobs of daemon ", place.name, " are deleted"));
+  }
+  if (!report->notes.empty()) return absl::UnavailableError(report->notes.front());
+  return report->more;
+}
+
 absl::Status PruneOne(const OtherJournals& others, const journal::Place& place) {
   journal::PruneBounds bounds{.now = journal::WallTime::clock::now(),
-                              .age = others.age,
+                              .age = {},
                               .history_age = others.history_age,
+                              .longest = kPass,
                               .stop = others.stop};
+  const absl::StatusOr<journal::Leftovers> left = journal::LookAt(place, bounds);
+  if (!left.ok()) return left.status();
+  if (!left->due && !left->empty) return absl::OkStatus();
   for (bool more = true; more && !others.stop();) {
-    const absl::StatusOr<journal::Leftovers> left = journal::LookAt(place, bounds);
-    if (!left.ok()) return left.status();
-    const bool removable = left->empty && bounds.now - left->seen > kEmptyAge;
-    if (!left->due && !removable) return absl::OkStatus();
     const absl::StatusOr<int> name = codec::HoldName(others.directory, place.name);
     if (absl::IsFailedPrecondition(name.status())) return absl::OkStatus();  // its daemon does it
     if (!name.ok()) return name.status();
-    const Descriptor held(*name);
-    if (removable) {
-      others.log(absl::StrCat("removing the journal in ", place.folder, ", in which nothing is left"));
-      const absl::Status removed = journal::RemoveEmpty(place, others.self);
-      return removed.ok() ? journal::ForgetPlace(journal::Disk::Real(), others.directory, place) : removed;
+    {
+      const Descriptor held(*name);
+      const absl::StatusOr<bool> pass = Pass(others, place, bounds);
+      if (!pass.ok()) return pass.status();
+      more = *pass;
     }
-    const absl::StatusOr<journal::PruneReport> report = journal::PruneUnowned(place, others.self, bounds);
-    if (!report.ok()) return report.status();
-    more = report->more;
-    if (report->released > 0) {
-      others.log(absl::StrCat("old results of ", report->released, " jobs of daemon ", place.name, " are deleted"));
-    }
-    if (!report->notes.empty()) return absl::UnavailableError(report->notes.front());
+    if (more) std::this_thread::sleep_for(kPause);
   }
   return absl::OkStatus();
 }

@@ -12,7 +12,6 @@ namespace hotplate::server {
 struct OtherJournals {
   std::string directory;                   // HOTPLATE_DIR
   journal::DaemonLife self;                // whose own journal is left alone
-  std::chrono::nanoseconds age{};          // of fetched results; 0: any
   std::chrono::nanoseconds history_age{};  // of rows; 0: any
   std::function<bool()> stop;
   std::function<void(const std::string&)> log;

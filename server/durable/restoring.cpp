@@ -36,7 +36,7 @@ void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts,
   telling_ = std::make_unique<FileThread>();
   if (journal_ == nullptr) return;
   stored_ = std::make_unique<StoredResults>(engine, *spool_);
-  NoteGpus();
+  NoteFacts();
   journal::Recovered recovered = std::exchange(recovered_, {});
   arrays_ = std::make_unique<DurableArrays>(engine.arrays(), *journal_, options_.log);
   arrays_->Restore(recovered.arrays);
@@ -65,14 +65,17 @@ void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts,
   pruning_ = std::jthread([this](const std::stop_token& stop) { PruneNowAndThen(stop); });
 }
 
-// The history tells from it how long they were idle.
-void DurableJobs::NoteGpus() {
+// The history tells how long GPUs were idle, and other daemons prune this journal one day.
+void DurableJobs::NoteFacts() {
   const auto gpus = std::count_if(facts_.devices.begin(), facts_.devices.end(),
                                   [](const auto& device) { return device.second.backend != "cpu"; });
-  const absl::Status noted =
-      journal_->With([&](journal::Index& index) { return index.SetGpus(static_cast<int>(gpus)); });
+  const absl::Status noted = journal_->With([&](journal::Index& index) {
+    absl::Status gpus_noted = index.SetGpus(static_cast<int>(gpus));
+    return gpus_noted.ok() ? index.SetAge(options_.age) : gpus_noted;
+  });
   if (!noted.ok()) {
-    Say(LogLevel::kWarning, absl::StrCat("the history will show no idle GPUs of this daemon: ", noted.message()));
+    Say(LogLevel::kWarning,
+        absl::StrCat("the journal does not tell of this daemon's GPUs and of its --saved-age: ", noted.message()));
   }
 }
 
@@ -82,10 +85,13 @@ void DurableJobs::RestoreEnded(const journal::KeptJob& kept, bool in_memory) {
   if (*kept.end_time < Ago(options_.retention)) job.request_key.clear();
   absl::StatusOr<core::JobEnd> end = EndFrom(kept, in_memory ? &engine_->arrays() : nullptr);
   if (end.ok() && wire::IsProgram(kept.accepted.kernel)) {
-    if (!in_memory) return;  // it comes when somebody wants to read it
-    absl::StatusOr<std::shared_ptr<core::OutsideWork>> program = PastProgramFrom(kept);
-    if (program.ok()) job.request.work = *std::move(program);
-    if (!program.ok()) end = program.status();
+    absl::StatusOr<ProgramStreams::Everything> printed =
+        in_memory ? PrintedFrom(kept.outputs) : ProgramStreams::Everything();
+    if (!printed.ok()) end = printed.status();
+    if (printed.ok()) job.request.work = PastProgramOf(kept, *std::move(printed));
+    // It comes when somebody wants to read it.
+    MutexLock lock(mutex_);
+    if (!in_memory) unloaded_.insert(job.number);
   }
   if (!end.ok()) return Say(LogLevel::kError, std::string(end.status().message()));
   const bool stored =
@@ -122,6 +128,8 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
     }
     job.refusal = request.status();
   }
+  // What it printed is not known; that it is a program is.
+  if (wire::IsProgram(kept.accepted.kernel) && job.request.work == nullptr) job.request.work = PastProgramOf(kept, {});
   const std::uint64_t number = job.number;
   Away away{.owner = job.owner.token, .request_key = job.request_key, .why = "", .ending = false};
   if (const absl::Status later = engine_->Restore(std::move(job)); !later.ok()) {
@@ -194,7 +202,7 @@ absl::StatusOr<journal::KeptJob> DurableJobs::Find(std::uint64_t number) const {
 
 bool DurableJobs::MustRecall(const core::Principal& who, const core::JobId& id, bool result) const {
   if (journal_ == nullptr || core::JobTable::NumberOf(id.value()) == 0) return false;
-  return !engine_->Find(who, id).ok() || (result && stored_->Has(id));
+  return !engine_->Find(who, id).ok() || (result && (stored_->Has(id) || IsUnloaded(id)));
 }
 
 absl::Status DurableJobs::Recall(const core::Principal& who, const core::JobId& id, bool result) {
@@ -208,7 +216,29 @@ absl::Status DurableJobs::Recall(const core::Principal& who, const core::JobId& 
     kept->accepted.request_key.clear();  // which a newer job may have
     RestoreEnded(*kept, /*in_memory=*/kept->outputs.size() <= options_.retained_bytes);
   }
-  return result ? stored_->Load(who, id) : absl::OkStatus();
+  if (!result) return absl::OkStatus();
+  return IsUnloaded(id) ? LoadPrinted(who, id) : stored_->Load(who, id);
+}
+
+bool DurableJobs::IsUnloaded(const core::JobId& id) const {
+  MutexLock lock(mutex_);
+  return unloaded_.contains(core::JobTable::NumberOf(id.value()));
+}
+
+absl::Status DurableJobs::LoadPrinted(const core::Principal& who, const core::JobId& id) {
+  const absl::StatusOr<core::JobSnapshot> job = engine_->Get(who, id);
+  if (!job.ok()) return job.status();
+  const std::uint64_t number = core::JobTable::NumberOf(id.value());
+  const absl::StatusOr<journal::KeptJob> kept = Find(number);
+  if (!kept.ok()) return kept.status();
+  absl::StatusOr<ProgramStreams::Everything> printed = PrintedFrom(kept->outputs);
+  if (!printed.ok()) return printed.status();
+  if (const auto* const program = dynamic_cast<const PrintingWork*>(job->work.get()); program != nullptr) {
+    program->streams()->Load(*std::move(printed));
+  }
+  MutexLock lock(mutex_);
+  unloaded_.erase(number);
+  return absl::OkStatus();
 }
 
 std::string DurableJobs::WhyAway(const std::string& id) const {

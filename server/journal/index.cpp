@@ -133,7 +133,9 @@ absl::StatusOr<std::unique_ptr<Index>> Index::Open(const DatabaseOptions& option
   if (absl::Status ours = CheckOurs(database); !ours.ok()) return ours;
   absl::Status ready = Guarded(database, [&]() -> absl::Status {
     // Counts for a new file only: pages that become free are used again.
-    database.exec("PRAGMA auto_vacuum=NONE; PRAGMA secure_delete=OFF");
+    database.exec("PRAGMA auto_vacuum=NONE");
+    // What is deleted may be secret: a program's environment.
+    database.exec("PRAGMA secure_delete=ON");
     const std::string mode = database.execAndGet("PRAGMA journal_mode=WAL").getString();
     if (mode == "wal") return absl::OkStatus();
     return absl::FailedPreconditionError(
@@ -380,6 +382,13 @@ absl::Status Index::EndDaemon(WallTime now, const std::string& reason) {
 absl::Status Index::SetGpus(int gpus) {
   return Guarded(*database_, [&]() -> absl::Status {
     Call(statements_->gpus).Int(gpus).Int(epoch_).Run();
+    return absl::OkStatus();
+  });
+}
+
+absl::Status Index::SetAge(nanoseconds age) {
+  return Guarded(*database_, [&]() -> absl::Status {
+    database_->exec(absl::StrCat("INSERT OR REPLACE INTO facts VALUES('result age', ", age.count(), ")"));
     return absl::OkStatus();
   });
 }

@@ -52,6 +52,8 @@ class Index {
   absl::Status BeginDaemon(const DaemonLife& life, WallTime now);
   absl::Status EndDaemon(WallTime now, const std::string& reason);
   absl::Status SetGpus(int gpus);
+  // How old results may become here, for whoever prunes this journal when its daemon is gone. 0: any.
+  absl::Status SetAge(nanoseconds age);
   // A daemon that did not come to write its end.
   absl::Status NoteLastSeen(std::uint64_t epoch, WallTime seen);
 

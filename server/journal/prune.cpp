@@ -27,15 +27,13 @@ struct Candidate {
 // Those that ended after `last`, oldest end first: as many as the writer's thread reads at once.
 std::vector<Candidate> ReadCandidates(SQLite::Database& database, const Candidate& last) {
   std::vector<Candidate> candidates;
-  // Unread: it has left something, and nobody has got it.
-  SQLite::Statement query(database,
-                          "SELECT j.number, j.end_ns, j.fetch_ns IS NULL AND j.state=3 AND"
-                          " (EXISTS(SELECT 1 FROM files f WHERE f.number=j.number AND f.role=2) OR"
-                          "  EXISTS(SELECT 1 FROM ends e WHERE e.number=j.number AND e.outputs IS NOT NULL)),"
-                          " EXISTS(SELECT 1 FROM files f WHERE f.number=j.number AND f.shared=1),"
-                          " (SELECT coalesce(sum(f.bytes), 0) FROM files f WHERE f.number=j.number AND f.shared=0)"
-                          " FROM jobs j WHERE j.end_ns IS NOT NULL AND j.release_ns IS NULL AND j.attached=0"
-                          " AND (j.end_ns, j.number)>(?, ?) ORDER BY j.end_ns, j.number LIMIT ?");
+  SQLite::Statement query(
+      database, absl::StrCat("SELECT j.number, j.end_ns, ", kIsUnread,
+                             ","
+                             " EXISTS(SELECT 1 FROM files f WHERE f.number=j.number AND f.shared=1),"
+                             " (SELECT coalesce(sum(f.bytes), 0) FROM files f WHERE f.number=j.number AND f.shared=0)"
+                             " FROM jobs j WHERE j.end_ns IS NOT NULL AND j.release_ns IS NULL AND j.attached=0"
+                             " AND (j.end_ns, j.number)>(?, ?) ORDER BY j.end_ns, j.number LIMIT ?"));
   query.bind(1, last.end_ns);
   query.bind(2, static_cast<std::int64_t>(last.number));
   query.bind(3, kRowsAtOnce);

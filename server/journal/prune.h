@@ -15,6 +15,13 @@
 
 namespace hotplate::journal {
 
+// SQL, of a row j of jobs that has ended: it has left something, and nobody has got it. Of programs that failed, too:
+// what they printed says why.
+inline constexpr char kIsUnread[] =
+    "(j.fetch_ns IS NULL AND (j.state=3 OR j.kernel IN ('exec', 'python')) AND"
+    " (EXISTS(SELECT 1 FROM files f WHERE f.number=j.number AND f.role=2) OR"
+    "  EXISTS(SELECT 1 FROM ends e WHERE e.number=j.number AND e.outputs IS NOT NULL)))";
+
 struct PruneBounds {
   WallTime now = {};
   // Of ended jobs whose results were fetched, or that left none; 0: any.

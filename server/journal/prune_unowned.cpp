@@ -16,13 +16,12 @@ namespace hotplate::journal {
 namespace {
 
 // The same jobs that Prune would take (prune.cpp), by their age alone.
-constexpr char kIsDue[] =
-    "SELECT EXISTS(SELECT 1 FROM jobs j WHERE j.end_ns<?1 AND j.release_ns IS NULL AND j.attached=0"
-    " AND (j.fetch_ns IS NOT NULL OR j.state<>3 OR NOT"
-    "  (EXISTS(SELECT 1 FROM files f WHERE f.number=j.number AND f.role=2) OR"
-    "   EXISTS(SELECT 1 FROM ends e WHERE e.number=j.number AND e.outputs IS NOT NULL))))"
-    " OR EXISTS(SELECT 1 FROM jobs WHERE end_ns<?2 AND release_ns IS NOT NULL)"
-    " OR EXISTS(SELECT 1 FROM sums WHERE minute<?2/60000000000)";
+std::string IsDue() {
+  return absl::StrCat("SELECT EXISTS(SELECT 1 FROM jobs j WHERE j.end_ns<?1 AND j.release_ns IS NULL AND j.attached=0",
+                      " AND NOT ", kIsUnread,
+                      ") OR EXISTS(SELECT 1 FROM jobs WHERE end_ns<?2 AND release_ns IS NOT NULL)",
+                      " OR EXISTS(SELECT 1 FROM sums WHERE minute<?2/60000000000)");
+}
 constexpr char kIsEmpty[] =
     "SELECT NOT EXISTS(SELECT 1 FROM jobs) AND NOT EXISTS(SELECT 1 FROM sums) AND NOT EXISTS(SELECT 1 FROM arrays)";
 
@@ -63,14 +62,17 @@ absl::Status RemoveFiles(const std::string& folder) {
 
 }  // namespace
 
-absl::StatusOr<Leftovers> LookAt(const Place& place, const PruneBounds& bounds) {
+absl::StatusOr<Leftovers> LookAt(const Place& place, PruneBounds& bounds) {
   Leftovers left;
   const absl::StatusOr<Owner> owner = Fence::Newest(place.folder, Disk::Real());
   if (!owner.ok()) return owner.status();
   left.seen = std::max(owner->seen, owner->since);
   absl::Status read = ReadCopy(place.folder, [&](Index& index) {
     return Guarded(index.database(), [&]() -> absl::Status {
-      SQLite::Statement due(index.database(), kIsDue);
+      bounds.age = nanoseconds(index.database()
+                                   .execAndGet("SELECT coalesce((SELECT value FROM facts WHERE name='result age'), 0)")
+                                   .getInt64());
+      SQLite::Statement due(index.database(), IsDue());
       due.bind(1, Before(bounds.now, bounds.age));
       due.bind(2, Before(bounds.now, bounds.history_age));
       left.due = due.executeStep() && due.getColumn(0).getInt() != 0;
@@ -97,12 +99,11 @@ absl::StatusOr<PruneReport> PruneUnowned(const Place& place, DaemonLife self, co
 }
 
 absl::Status RemoveEmpty(const Place& place, DaemonLife self) {
-  // What is of another journal by now is not removed.
-  const absl::Status ours = CheckSpool(place, self.node);
+  if (absl::Status spool = CheckSpool(place, self.node); !spool.ok()) return spool;
   absl::StatusOr<std::unique_ptr<Journal>> journal = Journal::Open({.folder = place.folder, .life = std::move(self)});
   if (!journal.ok()) return journal.status();
   absl::Status removed = (*journal)->Close("empty");
-  if (removed.ok() && ours.ok()) {
+  if (removed.ok()) {
     for (const char* const part : {"/jobs", "/shared", ""}) {
       const std::string folder = place.spool + part;
       if (removed.ok() && access(folder.c_str(), F_OK) == 0) removed = RemoveFiles(folder);

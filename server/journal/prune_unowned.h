@@ -14,8 +14,8 @@ struct Leftovers {
   bool empty = false;  // it has no jobs, sums or arrays
   WallTime seen = {};  // when it was last written to, about
 };
-// Reads a copy. NOT_FOUND if there is no journal.
-absl::StatusOr<Leftovers> LookAt(const Place& place, const PruneBounds& bounds);
+// Reads a copy. NOT_FOUND if there is no journal. `bounds.age` becomes what the journal's own daemon had.
+absl::StatusOr<Leftovers> LookAt(const Place& place, PruneBounds& bounds);
 
 // One pass, which holds the journal as `self`. Nothing is released whose files cannot be deleted from here:
 // FAILED_PRECONDITION then, and if a daemon has the journal.

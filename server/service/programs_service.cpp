@@ -166,7 +166,7 @@ grpc::ServerUnaryReactor* ProgramsService::Output(grpc::CallbackServerContext* c
                                                   const v1::ProgramOutputRequest* request,
                                                   v1::ProgramOutputResponse* response) {
   return AnswerAfterRecall(
-      context_, call, *request, request->job_id(), /*result=*/false,
+      context_, call, *request, request->job_id(), /*result=*/true,
       [=, this](const core::Principal& who) { return ReadOutput(context_, who, *request, *response); });
 }
 

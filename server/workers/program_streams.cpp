@@ -227,6 +227,15 @@ ProgramStreams::Everything ProgramStreams::AllKept() const {
   return {first_, last_, left_out_};
 }
 
+void ProgramStreams::Load(Everything kept) {
+  MutexLock lock(mutex_);
+  first_ = std::move(kept.first);
+  last_ = std::move(kept.last);
+  first_bytes_ = BytesOf(first_);
+  last_bytes_ = BytesOf(last_);
+  left_out_ = kept.left_out;
+}
+
 std::size_t ProgramStreams::kept_bytes() const {
   MutexLock lock(mutex_);
   return first_bytes_ + last_bytes_;

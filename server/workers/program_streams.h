@@ -84,6 +84,8 @@ class ProgramStreams {
   // Up to a gap, if there is one: the next call goes on behind it.
   Kept KeptFrom(std::uint64_t from) const;
   Everything AllKept() const;
+  // Of a program of which nothing is kept yet.
+  void Load(Everything kept);
   std::size_t kept_bytes() const;
 
  private:

@@ -95,10 +95,67 @@ class Programs(Durable):
         self.hotplate("logs", shown, says=SECRET)
         self.assertEqual(self.with_requests(), set(), "nothing of what has ended")
 
+    def test_its_environment_is_not_left_on_the_disk(self):
+        self.environment["NOT_TO_BE_SHOWN"] = SECRET
+        self.addCleanup(self.environment.pop, "NOT_TO_BE_SHOWN")
+        self.completed(self.submit("exec", "true"))
+        self.assertEqual(self.stop_daemon(self.daemon), 0)
+        for path in self.directory.rglob("*"):
+            if path.is_file():
+                self.assertNotIn(SECRET.encode(), path.read_bytes(), path)
+
+    def test_one_that_takes_its_daemon_along_does_not_do_so_for_ever(self):
+        job = self.submit("exec", "sh", "-c", f"echo x >> {self.ran}; kill -9 $(cat {self.go}) && sleep 1000")
+        harness.wait_until(self.ran.exists, "it ran")  # and found no daemon to kill
+        self.completed_or_failed(job)
+        self.ran.unlink()
+        self.go.write_text(str(self.daemon.pid))
+        job = self.submit("exec", "sh", "-c", f"echo x >> {self.ran}; kill -9 $(cat {self.go}); sleep 1000")
+        for runs in range(1, 6):
+            harness.wait_until(lambda: self.daemon.poll() is not None, "it took its daemon along")
+            self.assertEqual(self.runs(), runs)
+            self.go.unlink()
+            if runs == 5:
+                break
+            os.mkfifo(self.go)  # it waits for the next daemon's id
+            self.daemon = self.start_daemon(*self.flags)
+            harness.wait_until(lambda: self.runs() == runs + 1, "it ran again")
+            self.go.write_text(str(self.daemon.pid))
+        self.daemon = self.start_daemon(*self.flags)
+        self.hotplate("wait", job, code=harness.FAILED, says="it has run 5 times")
+        self.assertEqual(self.runs(), 5)
+        self.assertEqual(self.hotplate("logs", job), "")
+
+    def completed_or_failed(self, job):
+        harness.wait_until(lambda: self.job(job)["state"] in ("COMPLETED", "FAILED"), "it had ended")
+
+    def test_what_a_failed_one_printed_is_kept_until_it_is_read(self):
+        job = self.submit("exec", "sh", "-c", "echo the reason; exit 3")
+        self.completed_or_failed(job)
+        self.stop_daemon(self.daemon)
+        self.hotplate("journal", "prune", "--older-than", "1ms")
+        self.hotplate("logs", job, says="the reason")
+        self.daemon = self.start_daemon(*self.flags)
+        self.hotplate("logs", job, says="the reason")
+        self.stop_daemon(self.daemon)
+        self.hotplate("journal", "prune", "--older-than", "1ms")
+        self.hotplate("logs", job, says="what it printed was deleted at")
+
+    def test_a_request_id_runs_once_also_where_the_memory_is_small(self):
+        words = ("--request-id", "loud", "exec", "sh", "-c", f"echo x >> {self.ran}; seq 1000")
+        job = self.submit(*words)
+        self.completed(job)
+        self.kill_and_restart("--retained-bytes", "1")
+        self.assertIn(job, [one["id"] for one in self.answer("jobs")["jobs"]])
+        self.assertEqual(self.submit(*words), job)
+        self.assertEqual(self.runs(), 1)
+        self.assertEqual(self.hotplate("logs", job), "".join(f"{i}\n" for i in range(1, 1001)))
+
     def test_no_rerun(self):
         job = self.submit_gated("--no-rerun")
         self.kill_and_restart()
         self.hotplate("wait", job, code=harness.FAILED, says="is not to run again (--no-rerun)")
+        self.assertEqual(self.hotplate("logs", job), "")
         self.assertEqual(self.runs(), 1)
         self.hotplate("exec", "--no-rerun", "true", code=harness.USAGE, says="hotplate submit exec")
 

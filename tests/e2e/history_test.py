@@ -163,6 +163,18 @@ class GpuTime(Journals):
         self.assertNotIn("GPU IDLE", self.hotplate("history", "--by", "label", says="GPU TIME"))
         self.assertEqual(self.history()[0]["gpuNs"], 3 * self.hour // 2)
 
+    def test_only_time_since_then_counts(self):
+        since = time.strftime("%Y-%m-%d", time.localtime(self.midnight_ns / 1e9))
+        row, = self.history("--by", "day", "--since", since)
+        self.assertEqual((row["day"], row["gpuNs"], row["gpuIdleNs"]), ("2026-03-11", self.hour // 2, 7 * self.hour // 2))
+        row, = self.history("--by", "daemon", "--since", since)
+        self.assertEqual((row["gpuNs"], row["gpuIdleNs"]), (self.hour // 2, 7 * self.hour // 2))
+
+    def test_a_job_that_runs_is_no_idle_time(self):
+        self.alter(("UPDATE jobs SET state=2, start_ns=?, end_ns=NULL", (self.midnight_ns - self.hour,)))
+        row, = self.history("--by", "daemon")
+        self.assertEqual((row["jobs"], row["gpuNs"], row["gpuIdleNs"]), (0, 3 * self.hour, 5 * self.hour))
+
     def test_a_killed_daemon_had_its_gpus_until_it_was_last_seen(self):
         self.alter(("UPDATE daemons SET end_ns=NULL, seen_ns=?", (self.midnight_ns + self.hour,)))
         self.assertEqual(self.history("--by", "daemon")[0]["gpuIdleNs"], 3 * 2 * self.hour - 3 * self.hour // 2)

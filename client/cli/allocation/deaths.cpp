@@ -61,7 +61,7 @@ std::string LossText(const std::string& who, const v1::DaemonLife& life) {
   const bool died = !life.has_end_time();
   if (!died && life.held().empty()) return "";
   return who + (died ? " died (last seen " + Ago(life.seen_time()) : " ended (" + Ago(life.end_time())) + ")" +
-         (life.held().empty() ? "; it held nothing then" : "; with it went: " + life.held());
+         (life.held().empty() ? "; nothing went with it" : "; with it went: " + life.held());
 }
 
 void TellLoss(const Invocation& call, const v1::GetServerInfoResponse& info) {
@@ -74,7 +74,7 @@ Death DeathOf(const Settings& settings, const v1::EndpointRecord& record) {
   Death death;
   if (const auto life = LifeOf(settings.directory, record.generation())) {
     death.what = "it was last seen " + Ago(life->seen_time()) +
-                 (life->held().empty() ? " and held nothing then" : "; with it went: " + life->held());
+                 (life->held().empty() ? "; nothing went with it" : "; with it went: " + life->held());
   }
   if (!record.log_file().empty()) death.last_words = LogTail(record.log_file(), 0, 1);
   return death;

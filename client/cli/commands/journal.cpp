@@ -77,13 +77,25 @@ std::string MessageJson(std::string_view bytes) {
   return JsonText(absl::Base64Escape(std::string(bytes)));
 }
 
+std::vector<std::string> Texts(const google::protobuf::RepeatedPtrField<std::string>& bytes) {
+  std::vector<std::string> texts;
+  for (const std::string& one : bytes) texts.push_back(Printable(one));
+  return texts;
+}
+
 // Of a program's environment only the names: values may be secret.
 std::string RequestJson(const std::string& kernel, std::string_view bytes) {
   if (!IsProgram(kernel)) return MessageJson<v1::JobSpec>(bytes);
   v1::Program program;
   if (!program.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return "null";
-  for (std::string& variable : *program.mutable_environment()) variable.resize(variable.find('='));
-  return ToJson(program);
+  for (std::string& variable : *program.mutable_environment())
+    variable.resize(std::min(variable.find('='), variable.size()));
+  return JsonObject()
+      .Raw("arguments", JsonTexts(Texts(program.arguments())))
+      .Raw("environmentNames", JsonTexts(Texts(program.environment())))
+      .Text("folder", Printable(program.folder()))
+      .Text("pythonEnvironment", program.python_environment())
+      .Json();
 }
 
 std::string EndJson(const std::string& /*kernel*/, std::string_view bytes) { return MessageJson<v1::JobEnd>(bytes); }

@@ -95,9 +95,10 @@ absl::Status LogsOfKept(const Invocation& call, const std::string& word) {
                                       ", which prints nothing");
   }
   if (!job->job.has_end_time())
-    return absl::FailedPreconditionError("job " + ids->front() + " waits in the journal of " + job->place.name +
-                                         ", and has printed nothing that is kept");
-  if (!job->release_time.empty()) Remark(call.console, "what it printed was read, and deleted at " + job->release_time);
+    return absl::FailedPreconditionError("job " + ids->front() + " has not ended: daemon " + job->place.name +
+                                         " has it, or the next one of that name (hotplate logs " + ids->front() +
+                                         " --server " + job->place.name + ")");
+  if (!job->release_time.empty()) Remark(call.console, "what it printed was deleted at " + job->release_time);
   Printer printer(call);
   printer.Print(job->printed.first());
   printer.LeftOut(job->printed.left_out());

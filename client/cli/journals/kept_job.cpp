@@ -46,7 +46,7 @@ v1::Job ToJob(const journal::KeptJob& kept) {
 }
 
 KeptAnswer ToAnswer(const journal::KeptJob& kept, const journal::Place& place) {
-  const bool deleted = !kept.attached && kept.fetch_time && kept.release_time;
+  const bool deleted = !kept.attached && kept.release_time && (kept.fetch_time || IsProgram(kept.accepted.kernel));
   KeptAnswer answer{ToJob(kept), place, deleted ? DateText(*kept.release_time) : "", {}, {}};
   if (IsProgram(kept.accepted.kernel)) answer.printed.ParseFromString(kept.outputs);
   for (const journal::SpooledFile& file : kept.results) answer.results.push_back(place.spool + "/" + file.file);

@@ -76,6 +76,22 @@ PastJob JournalCursor::Present() {
   return job;
 }
 
+absl::StatusOr<std::vector<RunningJob>> JournalCursor::Running() {
+  std::vector<RunningJob> running;
+  absl::Status read = index_.With([&](journal::Index& copy) {
+    return journal::Guarded(copy.database(), [&]() -> absl::Status {
+      SQLite::Statement query(copy.database(), "SELECT kernel, label, device, start_ns FROM jobs WHERE state=2");
+      while (query.executeStep()) {
+        running.push_back({query.getColumn(0).getString(), query.getColumn(1).getString(),
+                           query.getColumn(2).getString(), journal::FromNs(query.getColumn(3).getInt64())});
+      }
+      return absl::OkStatus();
+    });
+  });
+  if (!read.ok()) return read;
+  return running;
+}
+
 absl::StatusOr<journal::Sums> JournalCursor::AttachedSums() {
   journal::Sums sums;
   absl::Status read = index_.With([&](journal::Index& copy) -> absl::Status {

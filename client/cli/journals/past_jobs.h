@@ -24,6 +24,12 @@ struct PastJob {
   std::string end = {};  // a message v1.JobEnd; empty: the journal has none
 };
 
+// It ran when the journal was last written to: it still runs, or its daemon was killed.
+struct RunningJob {
+  std::string kernel, label, device;
+  journal::WallTime started = {};
+};
+
 // The ended jobs of one journal, last end first.
 class JournalCursor {
  public:
@@ -39,6 +45,7 @@ class JournalCursor {
   PastJob Present();  // once
   absl::Status Advance();
 
+  absl::StatusOr<std::vector<RunningJob>> Running();
   // The attached jobs that are kept as sums alone.
   absl::StatusOr<journal::Sums> AttachedSums();
 

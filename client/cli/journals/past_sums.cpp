@@ -44,23 +44,30 @@ void AddEnergy(JobUse& sum, const std::optional<double>& joules) {
 
 class Adder {
  public:
-  // `idle`: the sums tell how long GPUs were idle.
-  Adder(const std::vector<SumBy>& by, bool idle)
-      : by_(by), days_(std::find(by.begin(), by.end(), SumBy::kDay) != by.end()), idle_(idle) {}
+  // `idle`: the sums tell how long GPUs were idle. `since`: what was before does not count.
+  Adder(const std::vector<SumBy>& by, bool idle, const std::optional<WallTime>& since)
+      : by_(by),
+        days_(std::find(by.begin(), by.end(), SumBy::kDay) != by.end()),
+        idle_(idle),
+        since_(since.value_or(WallTime::min())) {}
 
   struct Names {
     std::string label = {}, kernel = {}, daemon = {};
   };
 
   void AddJob(const Names& names, WallTime ended, const JobUse& use) {
-    if (!days_) return AddJobs(names, ended, 1, use);
-    EachDay(ended - std::chrono::duration_cast<WallTime::duration>(use.device_time), ended,
-            [&](const std::string& day, nanoseconds span) {
-              JobUse& sum = SumOf(names, day).use;
-              sum.device_time += span;
-              if (use.gpu_time > nanoseconds{}) sum.gpu_time += span;
-            });
+    AddTime(names, ended - std::chrono::duration_cast<WallTime::duration>(use.device_time), ended,
+            use.gpu_time > nanoseconds{});
     AddJobs(names, ended, 1, {.energy_joules = use.energy_joules});
+  }
+
+  // On a device, by a job that has ended or not.
+  void AddTime(const Names& names, WallTime from, WallTime to, bool gpu) {
+    EachDay(std::max(from, since_), to, [&](const std::string& day, nanoseconds span) {
+      JobUse& sum = SumOf(names, days_ ? day : "").use;
+      sum.device_time += span;
+      if (gpu) sum.gpu_time += span;
+    });
   }
 
   void AddJobs(const Names& names, WallTime ended, std::uint64_t jobs, const JobUse& use) {
@@ -74,8 +81,8 @@ class Adder {
   // So long the daemon had its GPUs.
   void AddLife(const std::string& daemon, WallTime from, WallTime to, int gpus) {
     if (!idle_ || gpus == 0) return;
-    EachDay(from, to, [&](const std::string& day, nanoseconds span) {
-      PastSum& sum = SumOf({.daemon = daemon}, day);
+    EachDay(std::max(from, since_), to, [&](const std::string& day, nanoseconds span) {
+      PastSum& sum = SumOf({.daemon = daemon}, days_ ? day : "");
       sum.gpu_idle = *sum.gpu_idle + span * gpus;
     });
   }
@@ -112,6 +119,7 @@ class Adder {
 
   const std::vector<SumBy>& by_;
   const bool days_, idle_;
+  const WallTime since_;
   std::map<std::vector<std::string>, PastSum> sums_;
 };
 
@@ -128,9 +136,17 @@ bool TellsIdle(const std::vector<SumBy>& by, const journal::JobQuery& query) {
 
 absl::Status AddJournal(JournalCursor& jobs, const journal::JobQuery& query, Adder& adder) {
   const std::string& name = jobs.place().name;
+  WallTime last = {};
   for (const journal::KeptDaemon& daemon : jobs.daemons()) {
-    const WallTime from = query.ended_since ? std::max(*query.ended_since, daemon.start) : daemon.start;
-    adder.AddLife(name, from, daemon.end ? *daemon.end : daemon.seen.value_or(daemon.start), daemon.gpus);
+    last = daemon.end ? *daemon.end : daemon.seen.value_or(daemon.start);
+    adder.AddLife(name, daemon.start, last, daemon.gpus);
+  }
+  const auto running = jobs.Running();
+  if (!running.ok()) return running.status();
+  for (const RunningJob& job : *running) {
+    const bool meets = query.states.empty() && (query.kernel.empty() || job.kernel == query.kernel) &&
+                       (query.label.empty() || job.label == query.label);
+    if (meets) adder.AddTime({job.label, job.kernel, name}, job.started, last, job.device.starts_with("gpu"));
   }
   const auto sums = jobs.AttachedSums();
   if (!sums.ok()) return sums.status();
@@ -162,7 +178,7 @@ std::optional<SumBy> ParseSumBy(const std::string& name) {
 
 std::vector<PastSum> ReadPastSums(const std::vector<journal::Place>& places, const journal::JobQuery& query,
                                   const std::vector<SumBy>& by, Unread& unread) {
-  Adder adder(by, TellsIdle(by, query));
+  Adder adder(by, TellsIdle(by, query), query.ended_since);
   for (const journal::Place& place : places) {
     absl::StatusOr<JournalCursor> jobs = JournalCursor::Open(place, query);
     unread.Add(place, jobs.ok() ? AddJournal(*jobs, query, adder) : jobs.status());

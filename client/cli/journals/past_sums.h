@@ -29,7 +29,8 @@ struct PastSum {
 
 // Days newest first; within a day, and without days, by device time. With the attached jobs that are kept as sums
 // alone. Of all jobs that the query meets, whatever its limit. A job's time goes to the days on which it ran, its count
-// and its energy to the one on which it ended.
+// and its energy to the one on which it ended; only time since then counts. Jobs that run have time, and are not
+// counted. Runs that were cut off by a daemon's end, and came again, count as idle.
 std::vector<PastSum> ReadPastSums(const std::vector<journal::Place>& places, const journal::JobQuery& query,
                                   const std::vector<SumBy>& by, Unread& unread);
 PastSum TotalOf(const std::vector<PastSum>& sums);

@@ -57,9 +57,10 @@ std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, Bo
   job->on_disconnect = request.on_disconnect;
   job->durable = request.durable;
   job->may_rerun = request.may_rerun;
-  job->waits_for_start =
-      job->durable && (!request.may_rerun || std::any_of(bound.outputs.begin(), bound.outputs.end(),
-                                                         [](const auto& one) { return one.file != nullptr; }));
+  // Work of a user's may take the daemon along, and is counted before it can.
+  job->waits_for_start = job->durable && (!request.may_rerun || request.work != nullptr ||
+                                          std::any_of(bound.outputs.begin(), bound.outputs.end(),
+                                                      [](const auto& one) { return one.file != nullptr; }));
   job->tiny = !request.durable && IsTiny(bound);
   job->keeps_request = !job->request_key.empty() && !request.forget_when_delivered;
   job->promised = job->keeps_request || !request.attached || request.on_disconnect == DisconnectPolicy::kDetach;
