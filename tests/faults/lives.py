@@ -60,10 +60,10 @@ class Home:
     def start(self):
         begin = time.monotonic()
         self.launch()
-        wait_until(self._published, "hotplated published its record")
+        wait_until(self.published, "hotplated published its record")
         self.startup = time.monotonic() - begin
 
-    def _published(self):
+    def published(self):
         if self.process.poll() is not None:
             raise AssertionError(f"hotplated ended with {self.process.returncode}: {self.process.stdout.read()}")
         with contextlib.suppress(FileNotFoundError):

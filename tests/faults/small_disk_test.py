@@ -1,4 +1,4 @@
-"""A daemon on a disk of a few megabytes: when it is full, submitted jobs are refused by name, attached ones go on, and none that
+"""A daemon on a small disk: when it is full, submitted jobs are refused by name, attached ones go on, and none that
 was acknowledged is lost, also by a daemon that starts on the full disk. When there is room again, jobs are taken again.
 
 The disk is a file system in memory, in a mount namespace of this program's own; without the right to make one it is skipped."""
@@ -13,8 +13,9 @@ import numpy as np
 from known_jobs import Request, small
 from lives import OK, TRY_LATER, Home, Life, hotplate, wait_until
 
-DISK = "12m"
-FILLER = 2 << 20
+DISK = "64m"
+FILLER = 24 << 20
+SPARE = 1 << 18
 MOST = 5000  # jobs: many more than there is room for
 SKIPPED = 77
 
@@ -28,6 +29,8 @@ class SmallDisk(unittest.TestCase):
         self.addCleanup(subprocess.run, ["umount", "--lazy", self.home.directory], check=True)
         self.filler = self.home.directory / "filler"
         self.filler.write_bytes(bytes(FILLER))
+        self.spare = self.home.directory / "spare"  # for a daemon's own records, without which it does not start
+        self.spare.write_bytes(bytes(SPARE))
         self.home.start()
         self.life = Life(self.home)
         self.requests = []
@@ -74,6 +77,7 @@ class SmallDisk(unittest.TestCase):
         wait_until(self.submit, "jobs were taken again")
         self.check_all()
         self.fill()
+        self.spare.unlink()
         self.restart()
         self.attached_goes_on()
         self.check_all()
@@ -92,7 +96,7 @@ class SmallDisk(unittest.TestCase):
                 self.assertIn("No space left", str(error))
         self.home.launch()
         try:
-            wait_until(self.home._published, "hotplated published its record, or ended with the reason")
+            wait_until(self.home.published, "hotplated published its record, or ended with the reason")
         except AssertionError as error:
             self.assertIn("No space left", str(error) + self.home.log.read_text())
         else:
