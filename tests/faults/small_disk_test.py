@@ -65,6 +65,7 @@ class SmallDisk(unittest.TestCase):
     def restart(self):
         self.life.kill()
         self.life.client.close()
+        self.spare.unlink()
         self.home.start()
         self.life = Life(self.home)
 
@@ -77,7 +78,6 @@ class SmallDisk(unittest.TestCase):
         wait_until(self.submit, "jobs were taken again")
         self.check_all()
         self.fill()
-        self.spare.unlink()
         self.restart()
         self.attached_goes_on()
         self.check_all()
