@@ -13,9 +13,9 @@ import numpy as np
 from known_jobs import Request, small
 from lives import OK, TRY_LATER, Home, Life, hotplate, wait_until
 
-DISK = "64m"
+DISK = "80m"
 FILLER = 24 << 20
-SPARE = 1 << 18
+SPARE = 16 << 20
 MOST = 5000  # jobs: many more than there is room for
 SKIPPED = 77
 
@@ -29,7 +29,7 @@ class SmallDisk(unittest.TestCase):
         self.addCleanup(subprocess.run, ["umount", "--lazy", self.home.directory], check=True)
         self.filler = self.home.directory / "filler"
         self.filler.write_bytes(bytes(FILLER))
-        self.spare = self.home.directory / "spare"  # for a daemon's own records, without which it does not start
+        self.spare = self.home.directory / "spare"  # for the journal's log, and a daemon's own records, without which it does not start
         self.spare.write_bytes(bytes(SPARE))
         self.home.start()
         self.life = Life(self.home)
