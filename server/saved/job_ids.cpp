@@ -231,17 +231,19 @@ std::string JobIds::WhoseJob(const std::string& job_id) const {
     const auto at = std::find_if(blocks_.rbegin(), blocks_.rend(), has);
     if (at == blocks_.rend() || at->second.daemon().generation() == life_.generation()) return "";
     life = LifeLocked(at->second);
-    lives = living_.contains(life.generation());
-  }
-  const std::string who = "job " + job_id + " was of daemon \"" + life.name() + "\"";
-  if (life.has_end_time()) {
-    return who + ", which ended at " + UtcText(Time(life.end_time())) + "; what it held went with it";
+    // A later one of its name has what it left.
+    lives = std::any_of(blocks_.begin(), blocks_.end(), [&](const auto& other) {
+      const v1::DaemonLife& one = other.second.daemon();
+      return one.name() == life.name() && living_.contains(one.generation());
+    });
   }
   if (lives) {
     return "job " + job_id + " is of daemon \"" + life.name() + "\"; ask it: hotplate --server " + life.name();
   }
-  return who + ", which died: it was last seen at " + UtcText(Time(life.seen_time())) +
-         ", and what it held went with it";
+  const std::string journal = "; if it kept a journal, that may have the job: hotplate show " + job_id;
+  const std::string who = "job " + job_id + " was of daemon \"" + life.name() + "\"";
+  if (life.has_end_time()) return who + ", which ended at " + UtcText(Time(life.end_time())) + journal;
+  return who + ", which died: it was last seen at " + UtcText(Time(life.seen_time())) + journal;
 }
 
 std::optional<v1::DaemonLife> JobIds::Before() const {

@@ -277,6 +277,23 @@ class Numbers(Durable):
         self.completed(new)
 
 
+class Elsewhere(Durable):
+    def test_another_daemon_says_whose_a_job_is(self):
+        job = self.submit("integrate2d", "--n", "10")
+        self.completed(job)
+        self.kill_and_restart()
+        other = self.start_daemon(name="other")
+        self.hotplate("--server", "other", "result", job, code=harness.INVALID,
+                      says=f'job {job} is of daemon "local"; ask it: hotplate --server local')
+        self.assertEqual(self.stop_daemon(other), 0)
+        self.assertEqual(self.stop_daemon(self.daemon), 0)
+        other = self.start_daemon(name="other")
+        self.hotplate("--server", "other", "result", job, code=harness.INVALID,
+                      says=(f'job {job} was of daemon "local", which died', f"hotplate show {job}"))
+        self.hotplate("--server", "other", "show", job, says="COMPLETED")
+        self.assertEqual(self.stop_daemon(other), 0)
+
+
 class Many(Durable):
     flags = (*Durable.flags, "--retained-jobs", "5")
 

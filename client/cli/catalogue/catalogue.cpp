@@ -85,8 +85,9 @@ Table ArgumentRows(const v1::KernelSpec& kernel,
 // NumPy's names for the work of kernels with another name.
 struct Equivalent {
   const char* name;
-  const char* here;       // the kernel first; empty: none computes it alone, nor does one of a similar name
-  const char* near = "";  // what is nearest in meaning then
+  const char* here;             // the kernel first; empty: none computes it alone, nor does one of a similar name
+  const char* near = "";        // what is nearest in meaning then
+  const char* expression = "";  // or the words of hotplate eval that compute it
 };
 constexpr Equivalent kEquivalents[] = {
     {"dot", "matmul A B"},
@@ -103,8 +104,8 @@ constexpr Equivalent kEquivalents[] = {
     {"max", "reduce X --operation max"},
     {"argmin", "reduce X --operation argmin"},
     {"argmax", "reduce X --operation argmax"},
-    {"zeros", "full --n N --value 0"},
-    {"ones", "full --n N --value 1"},
+    {"zeros", "full --n N --value 0.0"},
+    {"ones", "full --n N --value 1.0"},
     {"rand", "random --n N"},
     {"uniform", "random --n N"},
     {"randn", "random --n N --distribution normal"},
@@ -123,16 +124,17 @@ constexpr Equivalent kEquivalents[] = {
     {"var", "", "reduce X --operation std, its square root"},
     {"transpose", "", "matmul A B --transpose-a, which takes a transpose without making it"},
     {"relu", "", "selu X"},
-    {"exp", ""},
-    {"log", ""},
-    {"sqrt", ""},
-    {"sin", ""},
-    {"cos", ""},
-    {"tanh", ""},
-    {"mul", ""},
-    {"multiply", ""},
-    {"sub", ""},
-    {"subtract", ""},
+    {"exp", "", "", "'exp(x)' x=X"},
+    {"log", "", "", "'log(x)' x=X"},
+    {"sqrt", "", "", "'sqrt(x)' x=X"},
+    {"abs", "", "", "'abs(x)' x=X"},
+    {"sin", "", "", "'sin(x)' x=X"},
+    {"cos", "", "", "'cos(x)' x=X"},
+    {"tanh", "", "", "'tanh(x)' x=X"},
+    {"mul", "", "", "'x*y' x=X y=Y"},
+    {"multiply", "", "", "'x*y' x=X y=Y"},
+    {"sub", "", "", "'x - y' x=X y=Y"},
+    {"subtract", "", "", "'x - y' x=X y=Y"},
     {"eye", ""},
 };
 
@@ -164,6 +166,7 @@ std::optional<std::string> EquivalentOf(const std::vector<v1::KernelSpec>& kerne
   };
   for (const Equivalent& equivalent : kEquivalents) {
     if (name != equivalent.name) continue;
+    if (equivalent.expression != std::string()) return "Here: hotplate eval " + std::string(equivalent.expression);
     if (is_here(equivalent.here)) return "Here: hotplate run " + std::string(equivalent.here);
     const std::string none = "No kernel computes that alone";
     return is_here(equivalent.near) ? none + ". Nearest: hotplate run " + equivalent.near : none;

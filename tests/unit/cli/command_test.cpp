@@ -290,13 +290,13 @@ TEST_F(CommandTest, WordsThatPeopleBringLeadToWhatSaysTheSameHere) {
        std::map<std::string, std::string>{{"dot", "hotplate run matmul"},
                                           {"sum", "hotplate run reduce X --operation sum"},
                                           {"mean", "hotplate run reduce X --operation mean"},
-                                          {"zeros", "hotplate run full --n N --value 0"},
-                                          {"ones", "hotplate run full --n N --value 1"},
+                                          {"zeros", "hotplate run full --n N --value 0.0"},
+                                          {"ones", "hotplate run full --n N --value 1.0"},
                                           {"randn", "hotplate run random --n N --distribution normal"},
                                           {"eigvalsh", "hotplate run eigh A --compute values"},
                                           {"inverse", "hotplate run solve A I"},
-                                          {"sqrt", "No kernel computes that alone. All"},
-                                          {"exp", "No kernel computes that alone. All"}}) {
+                                          {"sqrt", "Here: hotplate eval 'sqrt(x)' x=X"},
+                                          {"eye", "No kernel computes that alone. All"}}) {
     const Ran ran = Hotplate({"run", word});
     EXPECT_EQ(ran.exit, kExitInvalid);
     EXPECT_THAT(ran.err, AllOf(HasSubstr("no kernel \"" + word + "\". "), HasSubstr(here), Not(HasSubstr("Nearest"))));
@@ -315,7 +315,7 @@ TEST_F(CommandTest, KernelsInThePlaceOfCommandsLeadToRun) {
        std::map<std::string, std::string>{{"matmul", "It is a kernel: hotplate run matmul\n"},
                                           {"norm", "It is a kernel: hotplate run norm\n"},
                                           {"sum", "Here: hotplate run reduce X --operation sum\n"},
-                                          {"sqrt", "No kernel computes that alone\n"}}) {
+                                          {"sqrt", "Here: hotplate eval 'sqrt(x)' x=X\n"}}) {
     const Ran ran = Hotplate({word, "a.npy"});
     EXPECT_EQ(ran.exit, kExitUsage);
     EXPECT_THAT(ran.err, HasSubstr("no command \"" + word + "\". " + hint));
