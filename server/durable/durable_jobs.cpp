@@ -269,7 +269,7 @@ void DurableJobs::Write(const Ending& ending) {
                                  .outputs = std::move(message.outputs),
                                  .results = *std::move(files),
                                  .use = UseOf(end, facts_),
-                                 .forget_request = wire::IsProgram(ending.job->spec().name())},
+                                 .forget_request = journal::IsProgram(ending.job->spec().name())},
                {NotInJournal("the end", ending.job->id), [told = ending.told](const absl::Status&) { told(); }});
 }
 

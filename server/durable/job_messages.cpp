@@ -79,7 +79,7 @@ std::string PrintedAsText(const ProgramStreams& streams, OutputStream stream) {
       if (piece.stream == stream) text += piece.text;
   };
   append(kept.first);
-  // Of which stream they were is not known.
+  // Nobody counted them by stream.
   if (kept.left_out > 0 && !text.empty())
     absl::StrAppend(&text, "\n[some of ", kept.left_out, " bytes are not kept]\n");
   append(kept.last);
@@ -87,17 +87,19 @@ std::string PrintedAsText(const ProgramStreams& streams, OutputStream stream) {
 }
 
 const PrintingWork* ProgramOf(const core::Job& job) {
-  return wire::IsProgram(job.spec().name()) ? dynamic_cast<const PrintingWork*>(job.work.get()) : nullptr;
+  return journal::IsProgram(job.spec().name()) ? dynamic_cast<const PrintingWork*>(job.work.get()) : nullptr;
 }
 
-absl::StatusOr<ProgramStreams::Everything> PrintedFrom(const std::string& bytes) {
+absl::StatusOr<ProgramStreams::Everything> PrintedFrom(const journal::KeptJob& kept) {
   v1::KeptOutput message;
-  if (!message.ParseFromString(bytes)) return absl::DataLossError("what a program printed is no message of it");
-  ProgramStreams::Everything kept;
-  for (const v1::ProgramPiece& piece : message.first()) kept.first.push_back(wire::FromProto(piece));
-  kept.left_out = message.left_out();
-  for (const v1::ProgramPiece& piece : message.last()) kept.last.push_back(wire::FromProto(piece));
-  return kept;
+  if (!message.ParseFromString(kept.outputs)) {
+    return absl::DataLossError(absl::StrCat("the output of job ", kept.accepted.number, " is damaged in the journal"));
+  }
+  ProgramStreams::Everything printed;
+  for (const v1::ProgramPiece& piece : message.first()) printed.first.push_back(wire::FromProto(piece));
+  printed.left_out = message.left_out();
+  for (const v1::ProgramPiece& piece : message.last()) printed.last.push_back(wire::FromProto(piece));
+  return printed;
 }
 
 EndMessage EndAsMessage(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts) {
@@ -158,7 +160,7 @@ core::RestoredJob RestoredFrom(const journal::KeptJob& kept) {
   job.request.priority = accepted.priority;
   job.request.time_limit = accepted.time_limit;
   job.request.payload_hash =
-      wire::IsProgram(accepted.kernel) ? wire::PayloadHash(accepted.payload_hash) : wire::HashOf(accepted.request);
+      journal::IsProgram(accepted.kernel) ? wire::PayloadHash(accepted.payload_hash) : wire::HashOf(accepted.request);
   for (const journal::Change& change : kept.changes) job.changes.push_back(ChangeFrom(change));
   job.fetched = kept.fetch_time.has_value();
   return job;
@@ -167,7 +169,8 @@ core::RestoredJob RestoredFrom(const journal::KeptJob& kept) {
 absl::StatusOr<core::JobEnd> EndFrom(const journal::KeptJob& kept, core::ArrayStore* arrays) {
   v1::JobEnd message;
   v1::JobResult inline_outputs;
-  const bool outputs_are_good = wire::IsProgram(kept.accepted.kernel) || inline_outputs.ParseFromString(kept.outputs);
+  const bool outputs_are_good =
+      journal::IsProgram(kept.accepted.kernel) || inline_outputs.ParseFromString(kept.outputs);
   if (!message.ParseFromString(kept.end) || !outputs_are_good) {
     return absl::DataLossError(absl::StrCat("the end of job ", kept.accepted.number, " is no message of one"));
   }

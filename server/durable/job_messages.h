@@ -26,13 +26,14 @@ struct EndMessage {
 EndMessage EndAsMessage(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts);
 // The same without any data of outputs, which are not even copied.
 std::string EndWithoutData(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts);
-// What a program has printed: a v1.KeptOutput; and read back. DATA_LOSS: it is none.
+// A v1.KeptOutput.
 std::string PrintedAsMessage(const ProgramStreams& streams);
 // One of its streams, for people to read in a file.
 std::string PrintedAsText(const ProgramStreams& streams, OutputStream stream);
 // Null: the job is a kernel's.
 const PrintingWork* ProgramOf(const core::Job& job);
-absl::StatusOr<ProgramStreams::Everything> PrintedFrom(const std::string& message);
+// Reads back what the program printed. DATA_LOSS: it is damaged.
+absl::StatusOr<ProgramStreams::Everything> PrintedFrom(const journal::KeptJob& kept);
 // A program that has ended, of which this can be read.
 std::shared_ptr<core::OutsideWork> PastProgramOf(const journal::KeptJob& kept, ProgramStreams::Everything printed);
 // Empty without a receipt.

@@ -13,6 +13,10 @@ namespace {
 // An empty journal stays for so long: its daemon may be about to start again.
 constexpr std::chrono::hours kEmptyAge(24);
 
+bool IsRemovable(const journal::Leftovers& left, journal::WallTime now) {
+  return left.empty && now - left.seen > kEmptyAge;
+}
+
 // For so long a name is held, so that a daemon of that name can start between two passes.
 constexpr std::chrono::milliseconds kPass(300), kPause(150);
 
@@ -20,7 +24,7 @@ constexpr std::chrono::milliseconds kPass(300), kPause(150);
 absl::StatusOr<bool> Pass(const OtherJournals& others, const journal::Place& place, journal::PruneBounds& bounds) {
   const absl::StatusOr<journal::Leftovers> left = journal::LookAt(place, bounds);
   if (!left.ok()) return left.status();
-  if (left->empty && bounds.now - left->seen > kEmptyAge) {
+  if (IsRemovable(*left, bounds.now)) {
     others.log(absl::StrCat("removing the journal in ", place.folder, ", in which nothing is left"));
     const absl::Status removed = journal::RemoveEmpty(place, others.self);
     if (!removed.ok()) return removed;
@@ -48,7 +52,7 @@ absl::Status PruneOne(const OtherJournals& others, const journal::Place& place) 
                               .stop = others.stop};
   const absl::StatusOr<journal::Leftovers> left = journal::LookAt(place, bounds);
   if (!left.ok()) return left.status();
-  if (!left->due && !left->empty) return absl::OkStatus();
+  if (!left->due && !IsRemovable(*left, bounds.now)) return absl::OkStatus();
   for (bool more = true; more && !others.stop();) {
     const absl::StatusOr<int> name = codec::HoldName(others.directory, place.name);
     if (absl::IsFailedPrecondition(name.status())) return absl::OkStatus();  // its daemon does it

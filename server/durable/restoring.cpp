@@ -84,9 +84,8 @@ void DurableJobs::RestoreEnded(const journal::KeptJob& kept, bool in_memory) {
   // A request id is known for the retention time, and an old one means a new job.
   if (*kept.end_time < Ago(options_.retention)) job.request_key.clear();
   absl::StatusOr<core::JobEnd> end = EndFrom(kept, in_memory ? &engine_->arrays() : nullptr);
-  if (end.ok() && wire::IsProgram(kept.accepted.kernel)) {
-    absl::StatusOr<ProgramStreams::Everything> printed =
-        in_memory ? PrintedFrom(kept.outputs) : ProgramStreams::Everything();
+  if (end.ok() && journal::IsProgram(kept.accepted.kernel)) {
+    absl::StatusOr<ProgramStreams::Everything> printed = in_memory ? PrintedFrom(kept) : ProgramStreams::Everything();
     if (!printed.ok()) end = printed.status();
     if (printed.ok()) job.request.work = PastProgramOf(kept, *std::move(printed));
     // It comes when somebody wants to read it.
@@ -128,8 +127,9 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
     }
     job.refusal = request.status();
   }
-  // What it printed is not known; that it is a program is.
-  if (wire::IsProgram(kept.accepted.kernel) && job.request.work == nullptr) job.request.work = PastProgramOf(kept, {});
+  // One that cannot run is still a program, which has printed nothing.
+  if (journal::IsProgram(kept.accepted.kernel) && job.request.work == nullptr)
+    job.request.work = PastProgramOf(kept, {});
   const std::uint64_t number = job.number;
   Away away{.owner = job.owner.token, .request_key = job.request_key, .why = "", .ending = false};
   if (const absl::Status later = engine_->Restore(std::move(job)); !later.ok()) {
@@ -167,7 +167,7 @@ absl::Status DurableJobs::CancelAway(std::uint64_t number) {
 absl::StatusOr<core::JobRequest> DurableJobs::RequestOf(const journal::KeptJob& kept, const core::Principal& owner,
                                                         bool ran, const Parse& parse) const {
   const absl::Status damaged = absl::DataLossError("its request is no message of one");
-  if (wire::IsProgram(kept.accepted.kernel)) {
+  if (journal::IsProgram(kept.accepted.kernel)) {
     v1::Program program;
     return program.ParseFromString(kept.accepted.request) ? parse.program(program) : damaged;
   }
@@ -231,7 +231,7 @@ absl::Status DurableJobs::LoadPrinted(const core::Principal& who, const core::Jo
   const std::uint64_t number = core::JobTable::NumberOf(id.value());
   const absl::StatusOr<journal::KeptJob> kept = Find(number);
   if (!kept.ok()) return kept.status();
-  absl::StatusOr<ProgramStreams::Everything> printed = PrintedFrom(kept->outputs);
+  absl::StatusOr<ProgramStreams::Everything> printed = PrintedFrom(*kept);
   if (!printed.ok()) return printed.status();
   if (const auto* const program = dynamic_cast<const PrintingWork*>(job->work.get()); program != nullptr) {
     program->streams()->Load(*std::move(printed));

@@ -134,7 +134,7 @@ absl::StatusOr<std::unique_ptr<Index>> Index::Open(const DatabaseOptions& option
   absl::Status ready = Guarded(database, [&]() -> absl::Status {
     // Counts for a new file only: pages that become free are used again.
     database.exec("PRAGMA auto_vacuum=NONE");
-    // What is deleted may be secret: a program's environment.
+    // Deleted rows may hold secrets: a program's environment.
     database.exec("PRAGMA secure_delete=ON");
     const std::string mode = database.execAndGet("PRAGMA journal_mode=WAL").getString();
     if (mode == "wal") return absl::OkStatus();

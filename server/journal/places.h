@@ -21,7 +21,7 @@ struct Place {
 
 // Writes down what is not the default. Waits for the file system.
 absl::Status NotePlace(Disk& disk, const std::string& directory, const Place& place);
-// Of a journal that is no more.
+// Removes the note of a journal that was removed.
 absl::Status ForgetPlace(Disk& disk, const std::string& directory, const Place& place);
 
 // The spool of the journal in that folder, as it was noted; empty: not known.

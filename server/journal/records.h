@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -25,6 +26,10 @@ using std::chrono::nanoseconds;
 // In the numbers of core::JobState and hotplate.v1.JobState.
 enum class JobState { kPending = 1, kRunning, kCompleted, kFailed, kCancelled, kTimeout };
 inline bool IsEnd(JobState state) { return state >= JobState::kCompleted; }
+
+// Whether jobs of this kernel are programs of users: their request is another message, and they print. The SQL of
+// prune.h names them, too.
+inline bool IsProgram(std::string_view kernel) { return kernel == "exec" || kernel == "python"; }
 
 enum class FileRole { kInput = 1, kResult = 2 };
 

@@ -60,8 +60,6 @@ std::string PathFrom(const std::string& folder, const std::string& path) {
 
 }  // namespace
 
-bool IsProgram(const std::string& kernel) { return kernel == "exec" || kernel == "python"; }
-
 std::string CanonicalBytes(const v1::Program& program) { return program.SerializeAsString(); }  // it has no maps
 
 std::uint64_t PayloadHash(const journal::Sha256& digest) {

@@ -18,8 +18,6 @@ struct ProgramRequest {
   core::JobRequest job;                 // without the work
 };
 
-// Whether a job of this kernel is a program: its request in the journal is a v1.Program.
-bool IsProgram(const std::string& kernel);
 // The same bytes for the same content.
 std::string CanonicalBytes(const v1::Program& program);
 // Of a program: JobRequest::payload_hash, by the digest of these bytes. The same in every process.

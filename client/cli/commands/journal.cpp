@@ -8,7 +8,6 @@
 #include "client/cli/journals/journals.h"
 #include "client/cli/journals/prune_journal.h"
 #include "client/cli/journals/verify_journal.h"
-#include "client/cli/programs/program_words.h"
 #include "client/cli/terminal/json.h"
 #include "hotplate/v1/jobs.pb.h"
 #include "hotplate/v1/programs.pb.h"
@@ -83,9 +82,9 @@ std::vector<std::string> Texts(const google::protobuf::RepeatedPtrField<std::str
   return texts;
 }
 
-// Of a program's environment only the names: values may be secret.
+// Shows only the names of a program's environment: values may be secret.
 std::string RequestJson(const std::string& kernel, std::string_view bytes) {
-  if (!IsProgram(kernel)) return MessageJson<v1::JobSpec>(bytes);
+  if (!journal::IsProgram(kernel)) return MessageJson<v1::JobSpec>(bytes);
   v1::Program program;
   if (!program.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return "null";
   for (std::string& variable : *program.mutable_environment())

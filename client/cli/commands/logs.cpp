@@ -12,7 +12,6 @@
 #include "client/cli/commands.h"
 #include "client/cli/jobs/job_selection.h"
 #include "client/cli/journals/kept_job.h"
-#include "client/cli/programs/program_words.h"
 #include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
@@ -90,7 +89,7 @@ absl::Status LogsOfKept(const Invocation& call, const std::string& word) {
   if (ids->size() != 1) return absl::InvalidArgumentError(word + " names several jobs: give one");
   const auto job = kept->Find(ids->front());
   if (!job.ok()) return job.status();
-  if (!IsProgram(job->job.kernel())) {
+  if (!journal::IsProgram(job->job.kernel())) {
     return absl::InvalidArgumentError("job " + ids->front() + " runs the kernel " + job->job.kernel() +
                                       ", which prints nothing");
   }

@@ -7,8 +7,8 @@
 #include "client/cli/jobs/job_call.h"
 #include "client/cli/jobs/job_selection.h"
 #include "client/cli/jobs/progress.h"
-#include "client/cli/programs/program_words.h"
 #include "kernels/expression/names.h"
+#include "server/journal/records.h"
 
 namespace hotplate::cli {
 namespace {
@@ -60,7 +60,7 @@ absl::Status Result(const Invocation& call) {
   const std::string& id = *selected;
   const auto job = client->Job(id);
   if (!job.ok()) return job.status();
-  if (IsProgram(job->kernel()))
+  if (journal::IsProgram(job->kernel()))
     return WithNextStep(absl::InvalidArgumentError("job " + id + " is a program: what it gives is what it prints"),
                         "hotplate logs " + id);
   const bool is_expression = job->kernel() == expression::kKernel;

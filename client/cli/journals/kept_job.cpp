@@ -7,7 +7,6 @@
 
 #include "absl/strings/numbers.h"
 #include "client/cli/jobs/job_text.h"
-#include "client/cli/programs/program_words.h"
 #include "client/cli/terminal/format.h"
 #include "client/cli/terminal/json.h"
 #include "kernels/array/quoted.h"
@@ -36,7 +35,8 @@ v1::Job ToJob(const journal::KeptJob& kept) {
   job.set_detached(!kept.attached);
   *job.mutable_now() = Now();
   v1::JobSpec spec;
-  if (!IsProgram(accepted.kernel) && spec.ParseFromString(accepted.request)) *job.mutable_params() = spec.params();
+  if (!journal::IsProgram(accepted.kernel) && spec.ParseFromString(accepted.request))
+    *job.mutable_params() = spec.params();
   v1::JobEnd end;
   if (!kept.end.empty() && end.ParseFromString(kept.end)) {
     if (end.has_error()) *job.mutable_error() = end.error();
@@ -46,9 +46,10 @@ v1::Job ToJob(const journal::KeptJob& kept) {
 }
 
 KeptAnswer ToAnswer(const journal::KeptJob& kept, const journal::Place& place) {
-  const bool deleted = !kept.attached && kept.release_time && (kept.fetch_time || IsProgram(kept.accepted.kernel));
+  const bool deleted =
+      !kept.attached && kept.release_time && (kept.fetch_time || journal::IsProgram(kept.accepted.kernel));
   KeptAnswer answer{ToJob(kept), place, deleted ? DateText(*kept.release_time) : "", {}, {}};
-  if (IsProgram(kept.accepted.kernel)) answer.printed.ParseFromString(kept.outputs);
+  if (journal::IsProgram(kept.accepted.kernel)) answer.printed.ParseFromString(kept.outputs);
   for (const journal::SpooledFile& file : kept.results) answer.results.push_back(place.spool + "/" + file.file);
   return answer;
 }

@@ -12,7 +12,7 @@
 namespace hotplate::cli {
 namespace {
 
-// Who starts a daemon waits for this.
+// Bounds on the work, for which hotplate up waits.
 constexpr std::size_t kMostRead = 20, kMostTold = 3;
 
 std::int64_t WaitingIn(const journal::Place& place) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kJobsAtOnce = 1000;
 
-// Of a daemon of which the journal has no end.
+// When a daemon without an end in the journal last was known to live.
 std::optional<journal::WallTime> LastSeen(const journal::Place& place, const journal::KeptDaemon& daemon) {
   if (daemon.seen) return daemon.seen;
   const auto owner = journal::Fence::Newest(place.folder, journal::Disk::Real());

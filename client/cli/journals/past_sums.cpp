@@ -128,7 +128,7 @@ bool Meets(const journal::SumKey& key, const journal::JobQuery& query) {
          (query.states.empty() || std::find(query.states.begin(), query.states.end(), key.state) != query.states.end());
 }
 
-// Of idle time nobody can say which kernel or label it was.
+// Idle time has no kernel, label or state.
 bool TellsIdle(const std::vector<SumBy>& by, const journal::JobQuery& query) {
   return query.kernel.empty() && query.label.empty() && query.states.empty() &&
          std::all_of(by.begin(), by.end(), [](SumBy one) { return one == SumBy::kDay || one == SumBy::kDaemon; });

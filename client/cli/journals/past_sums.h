@@ -1,4 +1,4 @@
-// What ended jobs of all daemons come to, by days, labels, kernels or daemons.
+// Sums of the ended jobs of all daemons, by days, labels, kernels or daemons.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct PastSum {
   std::vector<std::string> of;
   std::uint64_t jobs = 0;
   journal::JobUse use = {};  // energy: of those of which it is known
-  // Of the daemons' GPUs: the time that no job ran on them. None where it cannot be told whose it was.
+  // The time that no job ran on the daemons' GPUs. None in sums by kernel or label, which idle time has not.
   std::optional<nanoseconds> gpu_idle = {};
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "server/journal/records.h"
+
 namespace hotplate::cli {
 namespace {
 
@@ -30,8 +32,6 @@ std::size_t FirstOfProgram(const std::string& kind, const std::vector<std::strin
 
 }  // namespace
 
-bool IsProgram(const std::string& name) { return name == "exec" || name == "python"; }
-
 std::vector<OptionSpec> AllProgramOptions() {
   std::vector<OptionSpec> options = ProgramOptions();
   options.insert(options.end(), CommonOptions().begin(), CommonOptions().end());
@@ -41,11 +41,11 @@ std::vector<OptionSpec> AllProgramOptions() {
 std::optional<ProgramWords> SplitProgram(const Command& command, const std::vector<std::string>& words) {
   ProgramWords split;
   std::vector<std::string> rest = words;
-  if (IsProgram(command.name)) {
+  if (journal::IsProgram(command.name)) {
     split.kind = command.name;
   } else if (command.name == "submit") {
     const std::size_t verb = FirstWord(AllProgramOptions(), words);
-    if (verb >= words.size() || !IsProgram(words[verb])) return std::nullopt;
+    if (verb >= words.size() || !journal::IsProgram(words[verb])) return std::nullopt;
     split.kind = words[verb];
     rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(verb));  // options may stand before it, too
   } else {

@@ -10,9 +10,6 @@
 
 namespace hotplate::cli {
 
-// Whether this names a program of the user's: of commands, and of jobs' kernels.
-bool IsProgram(const std::string& name);
-
 struct ProgramWords {
   std::string kind;                  // "exec" or "python"
   std::vector<std::string> own;      // Hotplate's
