@@ -5,6 +5,7 @@
 #include "kernels/catalogue/eigh/eigh.h"
 #include "kernels/catalogue/expression/expression.h"
 #include "kernels/catalogue/fft/fft.h"
+#include "kernels/catalogue/flatnonzero/flatnonzero.h"
 #include "kernels/catalogue/full/full.h"
 #include "kernels/catalogue/groupby_sum/groupby_sum.h"
 #include "kernels/catalogue/histogram/histogram.h"
@@ -13,7 +14,6 @@
 #include "kernels/catalogue/linspace/linspace.h"
 #include "kernels/catalogue/mandelbrot/mandelbrot.h"
 #include "kernels/catalogue/matmul/matmul.h"
-#include "kernels/catalogue/nonzero/nonzero.h"
 #include "kernels/catalogue/norm/norm.h"
 #include "kernels/catalogue/pagerank/pagerank.h"
 #include "kernels/catalogue/power_sum/power_sum.h"
@@ -45,6 +45,7 @@ std::span<const Launcher> Launchers() {
       {"eigh", eigh::RunCpu, eigh::PlanCpu},
       {"expression", expression::RunCpu},
       {"fft", fft::RunCpu, fft::PlanCpu},
+      {"flatnonzero", flatnonzero::RunCpu, flatnonzero::PlanCpu},
       {"full", full::RunCpu},
       {"groupby_sum", groupby_sum::RunCpu, groupby_sum::PlanCpu},
       {"histogram", histogram::RunCpu, histogram::PlanCpu},
@@ -53,7 +54,6 @@ std::span<const Launcher> Launchers() {
       {"linspace", linspace::RunCpu},
       {"mandelbrot", mandelbrot::RunCpu},
       {"matmul", matmul::RunCpu},
-      {"nonzero", nonzero::RunCpu, nonzero::PlanCpu},
       {"norm", norm::RunCpu, norm::PlanCpu},
       {"pagerank", pagerank::RunCpu, pagerank::PlanCpu},
       {"power_sum", power_sum::RunCpu},

@@ -8,6 +8,7 @@
 #include "kernels/catalogue/expression/expression.h"
 #include "kernels/catalogue/expression/expression_cuda.h"
 #include "kernels/catalogue/fft/fft.h"
+#include "kernels/catalogue/flatnonzero/flatnonzero.h"
 #include "kernels/catalogue/fft/fft_cuda.h"
 #include "kernels/catalogue/full/full.h"
 #include "kernels/catalogue/groupby_sum/groupby_sum.h"
@@ -20,7 +21,6 @@
 #include "kernels/catalogue/mandelbrot/mandelbrot_cuda.h"
 #include "kernels/catalogue/matmul/matmul.h"
 #include "kernels/catalogue/matmul/matmul_cuda.h"
-#include "kernels/catalogue/nonzero/nonzero.h"
 #include "kernels/catalogue/norm/norm.h"
 #include "kernels/catalogue/pagerank/pagerank.h"
 #include "kernels/catalogue/power_sum/power_sum.h"
@@ -57,6 +57,7 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"expression", expression::RunCuda, expression::ScratchCuda, nullptr, expression::LaneScratchCuda,
        expression::FinishCuda, expression::kCompiler},
       {"fft", fft::RunCuda, fft::ScratchCuda, &kCufft, fft::LaneScratchCuda},
+      {"flatnonzero", flatnonzero::RunCuda, flatnonzero::ScratchCuda},
       {"full", full::RunCuda},
       {"groupby_sum", groupby_sum::RunCuda, groupby_sum::ScratchCuda},
       {"histogram", histogram::RunCuda, histogram::ScratchCuda},
@@ -65,7 +66,6 @@ std::span<const CudaLauncher> CudaLaunchers() {
       {"linspace", linspace::RunCuda},
       {"mandelbrot", mandelbrot::RunCuda, mandelbrot::ScratchCuda},
       {"matmul", matmul::RunCuda, matmul::ScratchCuda, &kCublasLt},
-      {"nonzero", nonzero::RunCuda, nonzero::ScratchCuda},
       {"norm", norm::RunCuda, norm::ScratchCuda},
       {"pagerank", pagerank::RunCuda, pagerank::ScratchCuda, nullptr, nullptr, pagerank::FinishCuda},
       {"power_sum", power_sum::RunCuda},

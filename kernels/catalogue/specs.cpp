@@ -8,6 +8,7 @@
 #include "kernels/catalogue/cholesky/cholesky.h"
 #include "kernels/catalogue/eigh/eigh.h"
 #include "kernels/catalogue/fft/fft.h"
+#include "kernels/catalogue/flatnonzero/flatnonzero.h"
 #include "kernels/catalogue/full/full.h"
 #include "kernels/catalogue/groupby_sum/groupby_sum.h"
 #include "kernels/catalogue/histogram/histogram.h"
@@ -16,7 +17,6 @@
 #include "kernels/catalogue/linspace/linspace.h"
 #include "kernels/catalogue/mandelbrot/mandelbrot.h"
 #include "kernels/catalogue/matmul/matmul.h"
-#include "kernels/catalogue/nonzero/nonzero.h"
 #include "kernels/catalogue/norm/norm.h"
 #include "kernels/catalogue/pagerank/pagerank.h"
 #include "kernels/catalogue/power_sum/power_sum.h"
@@ -48,6 +48,7 @@ const absl::StatusOr<Catalog>& TryBuiltinCatalog() {
       cholesky::Spec(),
       eigh::Spec(),
       fft::Spec(),
+      flatnonzero::Spec(),
       full::Spec(),
       groupby_sum::Spec(),
       histogram::Spec(),
@@ -56,7 +57,6 @@ const absl::StatusOr<Catalog>& TryBuiltinCatalog() {
       linspace::Spec(),
       mandelbrot::Spec(),
       matmul::Spec(),
-      nonzero::Spec(),
       norm::Spec(),
       pagerank::Spec(),
       power_sum::Spec(),

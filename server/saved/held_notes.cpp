@@ -15,7 +15,7 @@ using std::chrono::steady_clock;
 constexpr std::chrono::seconds kInterval(1);
 // The same once more, so that the daemon is seen to live.
 constexpr std::chrono::minutes kSeenInterval(5);
-constexpr std::chrono::minutes kRefreshInterval(1);
+constexpr std::chrono::seconds kRefreshInterval(10);
 constexpr std::chrono::seconds kRoomInterval(10);
 
 }  // namespace
@@ -44,7 +44,7 @@ void HeldNotes::Run(const std::stop_token& stop) {
     }
     std::string held = WhatWouldGo(engine_);
     if (held == noted && now - noted_at < kSeenInterval) continue;
-    if (absl::Status status = ids_.Note(held); !status.ok()) {
+    if (absl::Status status = ids_.Note(held, engine_.last_number()); !status.ok()) {
       failed_(std::string(status.message()));
       continue;
     }

@@ -71,6 +71,13 @@ WallTime Time(const google::protobuf::Timestamp& time) {
                                                                  std::chrono::nanoseconds(time.nanos())));
 }
 
+// Which start of the daemon `name` its record is of; empty if there is none.
+std::string RecordedGeneration(const std::string& directory, const std::string& name) {
+  v1::EndpointRecord record;
+  const bool found = codec::ReadJsonFile(directory + "/servers/" + name + ".json", record).ok();
+  return found ? record.generation() : "";
+}
+
 bool IsLater(const google::protobuf::Timestamp& one, const google::protobuf::Timestamp& other) {
   return std::pair(one.seconds(), one.nanos()) > std::pair(other.seconds(), other.nanos());
 }
@@ -148,7 +155,7 @@ absl::StatusOr<core::NumberBlock> JobIds::Claim(std::uint64_t size) {
                                        std::to_string(kTries) + " tries: others were faster each time"));
 }
 
-absl::Status JobIds::Rewrite(const std::optional<LastWords>& words, std::optional<std::uint64_t> last_used) {
+absl::Status JobIds::Rewrite(const std::optional<LastWords>& words, std::uint64_t last_used, bool ended) {
   MutexLock writing(writing_);
   if (own_.first_job_id() == 0 || own_.daemon().has_end_time()) return absl::OkStatus();
   v1::DaemonLife& life = *own_.mutable_daemon();
@@ -159,10 +166,9 @@ absl::Status JobIds::Rewrite(const std::optional<LastWords>& words, std::optiona
   }
   const WallTime now = std::chrono::system_clock::now();
   wire::ToProto(now, *life.mutable_seen_time());
-  if (last_used) {
-    wire::ToProto(now, *life.mutable_end_time());
-    own_.set_last_used(std::max(*last_used, own_.first_job_id() - 1));
-  }
+  if (ended) wire::ToProto(now, *life.mutable_end_time());
+  // A block that was claimed ahead has none yet.
+  own_.set_last_used(std::max(last_used, own_.first_job_id() - 1));
   {
     MutexLock lock(mutex_);
     life_ = life;
@@ -171,10 +177,12 @@ absl::Status JobIds::Rewrite(const std::optional<LastWords>& words, std::optiona
   return WriteWhole(FileOf({own_.first_job_id(), own_.turn()}), codec::ToJson(own_));
 }
 
-absl::Status JobIds::Note(const std::string& held) { return Rewrite(LastWords{.held = held}, std::nullopt); }
+absl::Status JobIds::Note(const std::string& held, std::uint64_t last_used) {
+  return Rewrite(LastWords{.held = held}, last_used, /*ended=*/false);
+}
 
 absl::Status JobIds::End(std::uint64_t last_used, const std::optional<LastWords>& words) {
-  return Rewrite(words, last_used);
+  return Rewrite(words, last_used, /*ended=*/true);
 }
 
 void JobIds::Refresh() {
@@ -197,10 +205,9 @@ void JobIds::Refresh() {
     const v1::DaemonLife& life = block.daemon();
     if (life.has_end_time() || life.name() == own_name) continue;
     if (codec::IsNameFree(directory_, life.name())) continue;
-    v1::EndpointRecord record;
-    const bool found = codec::ReadJsonFile(directory_ + "/servers/" + life.name() + ".json", record).ok();
+    const std::string recorded = RecordedGeneration(directory_, life.name());
     // Without a record it starts.
-    if (!found || record.generation() == life.generation()) living.insert(life.generation());
+    if (recorded.empty() || recorded == life.generation()) living.insert(life.generation());
   }
   MutexLock lock(mutex_);
   known.insert(blocks_.begin(), blocks_.end());  // those that were claimed meanwhile
@@ -220,7 +227,7 @@ std::string JobIds::WhoseJob(const std::string& job_id) const {
   std::uint64_t number = 0;
   if (!IsNumber(job_id, number)) return "";
   v1::DaemonLife life;
-  bool lives = false;
+  bool lives = false, given = false;  // given: that there was such a job is known
   {
     MutexLock lock(mutex_);
     const auto has = [number](const auto& at) {
@@ -231,6 +238,11 @@ std::string JobIds::WhoseJob(const std::string& job_id) const {
     const auto at = std::find_if(blocks_.rbegin(), blocks_.rend(), has);
     if (at == blocks_.rend() || at->second.daemon().generation() == life_.generation()) return "";
     life = LifeLocked(at->second);
+    given = std::any_of(blocks_.begin(), blocks_.end(), [&](const auto& other) {
+      const v1::JobIdBlock& block = other.second;
+      return block.daemon().generation() == life.generation() && number <= block.last_used() &&
+             block.first_job_id() <= block.last_used();
+    });
     // A later one of its name has what it left.
     lives = std::any_of(blocks_.begin(), blocks_.end(), [&](const auto& other) {
       const v1::DaemonLife& one = other.second.daemon();
@@ -238,28 +250,33 @@ std::string JobIds::WhoseJob(const std::string& job_id) const {
     });
   }
   if (lives) {
-    return "job " + job_id + " is of daemon \"" + life.name() + "\"; ask it: hotplate --server " + life.name();
+    return "job " + job_id + (given ? "" : ", if there is one,") + " is of daemon \"" + life.name() +
+           "\"; ask it: hotplate --server " + life.name();
   }
   const std::string journal = "; if it kept a journal, that may have the job: hotplate show " + job_id;
-  const std::string who = "job " + job_id + " was of daemon \"" + life.name() + "\"";
+  const std::string who =
+      "job " + job_id + (given ? "" : ", if there was one,") + " was of daemon \"" + life.name() + "\"";
   if (life.has_end_time()) return who + ", which ended at " + UtcText(Time(life.end_time())) + journal;
   return who + ", which died: it was last seen at " + UtcText(Time(life.seen_time())) + journal;
 }
 
 std::optional<v1::DaemonLife> JobIds::Before() const {
   std::optional<v1::DaemonLife> before;
-  MutexLock lock(mutex_);
   const auto end_of = [](const v1::DaemonLife& life) {
     return life.has_end_time() ? life.end_time() : life.seen_time();
   };
-  for (const auto& [key, block] : blocks_) {
-    v1::DaemonLife life = LifeLocked(block);
-    if (life.generation() == life_.generation() || living_.contains(life.generation())) continue;
-    if (!before || IsLater(end_of(life), end_of(*before))) before = std::move(life);
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [key, block] : blocks_) {
+      v1::DaemonLife life = LifeLocked(block);
+      if (life.generation() == life_.generation() || living_.contains(life.generation())) continue;
+      if (!before || IsLater(end_of(life), end_of(*before))) before = std::move(life);
+    }
   }
   if (!before || WallTime::clock::now() - Time(end_of(*before)) > kLately) return std::nullopt;
-  if (before->has_end_time() && before->held().empty()) return std::nullopt;
-  return before;
+  if (before->has_end_time()) return before->held().empty() ? std::nullopt : before;
+  // A death leaves the record behind, until `hotplate down` tells of it and removes it.
+  return RecordedGeneration(directory_, before->name()) == before->generation() ? before : std::nullopt;
 }
 
 void JobIds::RemoveOld() {

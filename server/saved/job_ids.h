@@ -33,8 +33,8 @@ class JobIds {
 
   absl::StatusOr<core::NumberBlock> Claim(std::uint64_t size);
 
-  // Notes what the daemon holds now.
-  absl::Status Note(const std::string& held);
+  // Notes what the daemon holds now, and the last number that it gave to a job.
+  absl::Status Note(const std::string& held, std::uint64_t last_used);
   // A daemon's account of its end, in words for the fields of DaemonLife.
   struct LastWords {
     std::string held = {}, saved = {}, reason = {};
@@ -48,7 +48,8 @@ class JobIds {
 
   // A sentence on a job that this daemon does not have: whose it is; empty if unknown.
   std::string WhoseJob(const std::string& job_id) const;
-  // The daemon before this one, if it died or held something when it ended, within the last day.
+  // The daemon before this one, if it died or held something when it ended, within the last day. A death that
+  // `hotplate down` has told of is not told again.
   std::optional<v1::DaemonLife> Before() const;
 
  private:
@@ -56,7 +57,7 @@ class JobIds {
   using Key = codec::JobIdBlockKey;
   absl::StatusOr<std::vector<Key>> List() const;
   std::string FileOf(Key key) const { return codec::FileOf(folder_, key); }
-  absl::Status Rewrite(const std::optional<LastWords>& words, std::optional<std::uint64_t> last_used);
+  absl::Status Rewrite(const std::optional<LastWords>& words, std::uint64_t last_used, bool ended);
   // The life of another daemon, as far as it is known: from its newest block.
   v1::DaemonLife LifeLocked(const v1::JobIdBlock& block) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RemoveOld();

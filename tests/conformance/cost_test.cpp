@@ -66,7 +66,7 @@ std::vector<CostRow> CostRows() {
        6 * 2 * 2 * 3 * 4,
        (2 * 6 + 3 * 12 + 6 * 8) * 4},
       {"matmul", {}, {{"a", {kComplex64, {2, 3}}}, {"b", {kComplex64, {3, 4}}}}, 8 * 2 * 3 * 4, (6 + 12 + 8) * 8},
-      {"nonzero", {}, {{"x", {kFloat32, {4, 5}}}}, 0, 20 * 4},
+      {"flatnonzero", {}, {{"x", {kFloat32, {4, 5}}}}, 0, 20 * 4},
       {"norm", {}, {{"x", {kFloat64, {10}}}}, 20, 80 + 8},
       {"norm", {{"ord", Chosen("p")}}, {{"x", {kFloat64, {10}}}}, 500, 2 * 80 + 8},
       {"norm", {{"ord", Chosen("p")}, {"p", 0.05}}, {{"x", {kFloat64, {10}}}}, 500, 80 + 8},

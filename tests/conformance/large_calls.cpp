@@ -49,7 +49,7 @@ std::vector<LargeCall> LargeCalls() {
       {"mandelbrot", {{"resolution", Integer(65'536)}}, {}, {65'536, 65'536}, 0, 0},
       {"matmul", {}, {{"a", {kFloat32, {kLongSide, 8}}}, {"b", {kFloat32, {8, kLongSide}}}}, square, 0, 0},
       // One count for each block of some thousand elements.
-      {"nonzero", {}, OneX(kFloat32), many, 0, 0},
+      {"flatnonzero", {}, OneX(kFloat32), many, 0, 0},
       // Each row's sum.
       {"norm",
        {{"ord", Chosen("inf")}, {"axis", Chosen("matrices")}},

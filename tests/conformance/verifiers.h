@@ -23,6 +23,9 @@ Verdict VerifyEigh(const Executed& executed);
 std::vector<Case> FftCases();
 Verdict VerifyFft(const Executed& executed);
 
+std::vector<Case> FlatnonzeroCases();
+Verdict VerifyFlatnonzero(const Executed& executed);
+
 std::vector<Case> FullCases();
 Verdict VerifyFull(const Executed& executed);
 
@@ -46,9 +49,6 @@ Verdict VerifyMandelbrot(const Executed& executed);
 
 std::vector<Case> MatmulCases();
 Verdict VerifyMatmul(const Executed& executed);
-
-std::vector<Case> NonzeroCases();
-Verdict VerifyNonzero(const Executed& executed);
 
 std::vector<Case> NormCases();
 Verdict VerifyNorm(const Executed& executed);

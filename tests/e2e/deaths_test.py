@@ -13,6 +13,12 @@ class Ids(harness.WithoutJournal):
     def one_job(self):
         return self.answer("submit", "integrate2d", "--n", "10")["jobId"]
 
+    def last_noted(self):
+        """The last number that the current daemon of the name "local" has noted as used."""
+        blocks = [json.loads(path.read_text()) for path in (self.directory / "jobs").glob("*.[0-9]")]
+        return max(int(block.get("last_used", 0)) for block in blocks
+                   if block["daemon"]["generation"] == self.record()["generation"])
+
     def test_no_id_is_given_twice(self):
         first = self.start_daemon()
         self.assertEqual([self.one_job(), self.one_job()], ["1", "2"])
@@ -25,10 +31,13 @@ class Ids(harness.WithoutJournal):
         other = self.start_daemon(name="other")
         beside = self.answer("--server", "other", "submit", "integrate2d", "--n", "10")["jobId"]
         self.assertNotIn(beside, ("1", "2", "3"))
+        self.hotplate("result", "90", code=harness.INVALID, says="no job 90")
+        harness.wait_until(lambda: self.last_noted() >= 3, "it noted what it had used")
         self.assertEqual(self.stop_daemon(second, signal.SIGKILL), -signal.SIGKILL)
         third = self.start_daemon()
         self.assertNotIn(self.one_job(), ("1", "2", "3", beside))
         self.hotplate("result", "3", code=harness.INVALID, says='job 3 was of daemon "local", which died: it was last seen at ')
+        self.hotplate("result", "90", code=harness.INVALID, says='job 90, if there was one, was of daemon "local", which died')
         self.hotplate("result", beside, code=harness.INVALID, says="hotplate --server other")
         for daemon in (third, other):
             self.assertEqual(self.stop_daemon(daemon), 0)
@@ -90,6 +99,21 @@ class Death(harness.WithoutJournal):
         self.hotplate("down", says=("had died, and its record is removed", *self.words(done, runs)))
         self.assertFalse(self.record_path().exists())
         self.hotplate("down", code=harness.NO_DAEMON, says="no daemon is running")
+
+    def test_the_only_one_that_is_left_is_shown_dead_without_being_current(self):
+        done, runs = self.killed(name="other")
+        (self.directory / "current").unlink(missing_ok=True)
+        last = self.log("other").splitlines()[-1]
+        self.hotplate("status", code=harness.NO_DAEMON, says=("other  DEAD", *self.words(done, runs), last[-30:]))
+        self.hotplate("jobs", code=harness.NO_DAEMON, says=(*self.words(done, runs), "its last words: ", last[-30:]))
+        self.assertIn(last[-30:], self.hotplate("logs"))
+        self.hotplate("down", says=("other (pid ", "had died, and its record is removed", *self.words(done, runs)))
+        self.assertFalse(self.record_path("other").exists())
+        # What down has told, up does not tell again.
+        code, out, err = self.run_command("up", "--local", "--", "--device", "cpu")
+        self.assertEqual(code, harness.OK, err)
+        self.assertNotIn("died", out + err)
+        self.hotplate("down")
 
     def test_a_dead_one_is_not_chosen_while_another_lives(self):
         self.killed()  # and it is the current one

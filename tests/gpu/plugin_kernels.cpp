@@ -37,10 +37,10 @@ int Main(const std::string& path) {
   }
   std::string text;
   for (int i = 0; i < table->kernel_count; ++i) {
-    const auto& [name, spec_hash, library] = table->kernels[i];
+    const hotplate_cuda_kernel& kernel = table->kernels[i];
     text += text.empty() ? "\"" : ", \"";
-    text += name;
-    text += library == nullptr ? "\": null" : "\": \"" + std::string(library) + "\"";
+    text += kernel.name;
+    text += kernel.library == nullptr ? "\": null" : "\": \"" + std::string(kernel.library) + "\"";
   }
   std::cout << "{" << text << "}\n";
   return 0;

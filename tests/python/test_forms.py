@@ -8,6 +8,8 @@ import hotplate as hp
 import numpy as np
 import pytest
 from hotplate import examples, forms, help
+from hotplate.kernel_spec import OPTIONS
+from hotplate.numpy_only import NUMPY_ONLY
 
 
 def same(got, expected):
@@ -125,7 +127,10 @@ def test_a_default_that_is_no_value_is_told_in_words(gpu):
 def test_forms_name_what_kernels_have(gpu):
     for name, form in forms.FORMS.items():
         plan = gpu.kernels[name].plan
-        assert set(form.positions) <= {*form.own, *plan.keywords} and set(form.hidden) <= set(plan.keywords), name
+        assert set(form.positions) <= {*form.own, *plan.keywords, *OPTIONS, *NUMPY_ONLY.get(name, {})}, name
+        assert set(form.hidden) <= set(plan.keywords) and set(form.arrays.values()) <= set(plan.inputs), name
+        assert not set(NUMPY_ONLY.get(name, {})) & set(plan.keywords), name
+    assert set(NUMPY_ONLY) <= set(forms.FORMS)
 
 
 # Help.

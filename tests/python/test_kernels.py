@@ -211,10 +211,10 @@ def test_matmul(gpu, dtype):
 
 
 @pytest.mark.parametrize("dtype", REAL + ("float16", "complex64", "complex128"))
-def test_nonzero(gpu, dtype):
+def test_flatnonzero(gpu, dtype):
     x = few(dtype, 5, 70)
-    same(gpu.nonzero(x), np.flatnonzero(x))
-    same(gpu.nonzero(np.zeros(5, dtype)), np.zeros(0, "int64"))
+    same(gpu.flatnonzero(x), np.flatnonzero(x))
+    same(gpu.flatnonzero(np.zeros(5, dtype)), np.zeros(0, "int64"))
 
 
 @pytest.mark.parametrize("dtype", NUMBERS)

@@ -1,15 +1,20 @@
-"""Kernels that have NumPy's names are NumPy's, by every parameter that they have and by default: for each, all
-combinations of its parameters' values, against NumPy.
+"""Kernels that have NumPy's names are NumPy's, by every parameter and by default, against NumPy: all combinations of the
+values of the kernel's own parameters, and each argument of NumPy's function.
 
-The parameters are those of the catalogue. A choice is tried with each of its values and a bool with both; of a number the
+The kernel's own parameters are those of the catalogue. A choice is tried with each of its values and a bool with both; of a number the
 values stand below in NUMBERS, and a parameter that has none, or that the kernel's reference does not know, fails the test.
 Where NumPy raises, the kernel must refuse. What NumPy computes and the kernel does not is refused too: the reference
 raises Refused, with words that the error must contain.
+
+NumPy's arguments are those of its signature. Each is tried by itself with the values in NUMPYS, and one without values
+fails the test. The kernel computes the same, or says what to write, which the test then runs where it can.
 """
 
 import inspect
 import itertools
+from typing import Any, NamedTuple
 
+import hotplate as hp
 import numpy as np
 import pytest
 
@@ -42,10 +47,10 @@ SHAPES = {
     "cholesky": SQUARES,
     "eigh": SQUARES,
     "fft": [{"x": (6,)}, {"x": (3, 4)}, {"x": (2, 3, 5)}],
+    "flatnonzero": [{"x": ()}, {"x": (40,)}, {"x": (3, 4)}, {"x": (2, 0)}],
     "histogram": [{"x": (40,)}, {"x": (4, 5)}, {"x": (0,)}],
     "matmul": [{"a": (4, 4), "b": (4, 4)}, {"a": (3, 4), "b": (4, 5)}, {"a": (4, 3), "b": (5, 4)},
                {"a": (2, 3, 4), "b": (4, 5)}, {"a": (2, 1, 3, 4), "b": (5, 4, 2)}],
-    "nonzero": [{"x": ()}, {"x": (40,)}, {"x": (3, 4)}, {"x": (2, 0)}],
     "norm": [{"x": ()}, {"x": (5,)}, {"x": (4, 5)}, {"x": (2, 3, 4)}],
     "qr": [{"a": (4, 4)}, {"a": (5, 3)}, {"a": (2, 3, 5)}, {"a": (0, 3, 2)}],
     "reduce": [{"x": ()}, {"x": (7,)}, {"x": (3, 4)}, {"x": (2, 0)}],
@@ -123,6 +128,10 @@ def fft(x, transform="fft", axes=1, norm="backward", n=None):
     return came.astype(single.get(came.dtype.name, came.dtype))
 
 
+def flatnonzero(x):
+    return np.flatnonzero(x)
+
+
 def full(n, rows=0, batch=0, value=0.0, dtype="auto"):
     whole(dtype, value=value)
     return np.full(sizes(n, rows, batch), value, of(dtype))
@@ -144,23 +153,19 @@ def matmul(a, b, transpose_a=False, transpose_b=False):
     return np.matmul(a.swapaxes(-1, -2) if transpose_a else a, b.swapaxes(-1, -2) if transpose_b else b)
 
 
-def nonzero(x):
-    return np.flatnonzero(x)
-
-
 def norm(x, ord=None, p=None, axis=None, keepdims=False):
-    if ord in (-2, "nuc"):
-        raise Refused("gpu.svd")
-    order = {"auto": None, "p": 3 if p is None else p, "fro": "fro", None: None}.get(ord, ord)
-    order = float(order) if order not in (None, "fro") else order
+    order = {"auto": None, "p": 3 if p is None else p, None: None}.get(ord, ord)
+    order = float(order) if order not in (None, "fro", "nuc") else order
     where = {"all": None, "matrices": (-2, -1), None: None}.get(axis, axis)
     where = int(where) if isinstance(where, str) else where
     expected = np.linalg.norm(x.astype(np.float64), order, where, keepdims)
     of_matrices = x.ndim == 2 if where is None else isinstance(where, tuple) and len(where) == 2
     if where in ((0, 1), (1, 0)) and where != (x.ndim - 2, x.ndim - 1):
         raise Refused("transpose")
-    if order in ((2.0, 3.0, 2.5) if of_matrices else (-1.0,)):
-        raise Refused("ord is")
+    if of_matrices and order in (2.0, -2.0, "nuc"):
+        raise Refused("of a matrix it is gpu.svd(x, compute_uv=False).")
+    if not of_matrices and order in (-1.0, -2.0):
+        raise Refused(f"of vectors it is (abs(x) ** {order!r}).sum(-1) ** (1 / {order!r})")
     if p is not None and ord != "p":
         raise Refused("norm: p")
     return np.asarray(expected).astype(floating(x.dtype.name))
@@ -230,7 +235,7 @@ def svd(a, compute=None, full_matrices=None, compute_uv=None):
 
 
 REFERENCES = {function.__name__: function for function in (
-    arange, argsort, cholesky, eigh, fft, full, histogram, linspace, matmul, nonzero, norm, qr, random, reduce, searchsorted, slogdet,
+    arange, argsort, cholesky, eigh, fft, flatnonzero, full, histogram, linspace, matmul, norm, qr, random, reduce, searchsorted, slogdet,
     solve, sort, svd)}
 
 
@@ -373,6 +378,140 @@ def test_it_is_numpys_by_every_parameter(gpu, kernel):
                     raise AssertionError(f"{told}: {error}") from error
                 computed += 1
     assert computed > 0, f"{refused} refused, and nothing was computed"
+
+
+# NumPy's arguments, each by itself.
+
+
+class Instead(NamedTuple):
+    """A value that the kernel refuses, with what it says to write: a function of the inputs that has NumPy's result."""
+
+    value: Any
+    says: str
+    written: Any
+
+
+ORDER, KINDS = ["C", "K"], [None, "quicksort", "stable", "mergesort", "heapsort"]
+Q = np.arange(12.0).reshape(3, 4)[::-1] % 5  # a matrix whose order matters
+
+
+class Called(NamedTuple):
+    """A function of NumPy's, the arrays that it is tried with, and the values of its arguments."""
+
+    function: Any
+    arrays: dict
+    values: dict
+    arguments: tuple = ()  # those of functions written in C, and of newer versions of NumPy
+
+
+SYMMETRIC = np.array([[4.0, 1, 0], [2, 5, 1], [1, 3, 6]])  # beside its lower triangle there is another matrix
+NUMPYS = {
+    "arange": Called(np.arange, {}, {
+        "start": [2], "stop": [7], "step": [2], "dtype": ["float32", np.int32], "like": [None]}, ("start", "stop", "step", "dtype", "like")),
+    "argsort": Called(np.argsort, {"a": Q}, {
+        "axis": [-1, 0, 1, None], "kind": KINDS, "order": [None], "stable": [None, True]}, ("stable",)),
+    "cholesky": Called(np.linalg.cholesky, {"a": SYMMETRIC}, {
+        "upper": [False, Instead(True, "numpy.swapaxes(gpu.cholesky(numpy.swapaxes(a, -1, -2)), -1, -2)",
+                                 lambda gpu, a: np.swapaxes(gpu.cholesky(np.swapaxes(a, -1, -2)), -1, -2))]}, ("upper",)),
+    "eigh": Called(np.linalg.eigh, {"a": SYMMETRIC}, {
+        "UPLO": ["L", "l", Instead("U", "gpu.eigh(numpy.swapaxes(a, -1, -2))", lambda gpu, a: gpu.eigh(np.swapaxes(a, -1, -2)))]}),
+    "fft": Called(np.fft.fft, {"a": Q}, {
+        "n": [None, 3, 9], "axis": [-1, 1, Instead(0, "hp.xp.fft.fft(gpu.array(x), axis=…)",
+                                                   lambda gpu, a: hp.xp.fft.fft(gpu.array(a), axis=0).numpy())],
+        "norm": ["ortho", "forward", "backward"], "out": [None]}, ("out",)),
+    "flatnonzero": Called(np.flatnonzero, {"a": Q}, {}),
+    "full": Called(np.full, {}, {
+        "shape": [3, (2, 3), [2, 3]], "fill_value": [1.5, 2], "dtype": [None, "float32"], "like": [None],
+        "order": [*ORDER[:1], Instead("F", "numpy.asfortranarray(gpu.full(…))", lambda gpu: np.asfortranarray(gpu.full((2, 3), 1.5)))]}),
+    "histogram": Called(np.histogram, {"a": Q}, {
+        "bins": [4, Instead([0.0, 1.0, 5.0], "gpu.function(numpy.histogram)(x, bins)",
+                            lambda gpu, a: gpu.function(np.histogram)(a, [0.0, 1.0, 5.0])),
+                 Instead("auto", "gpu.function(numpy.histogram)(x, bins)", lambda gpu, a: gpu.function(np.histogram)(a, "auto"))],
+        "range": [None, (0, 3)],
+        "density": [None, False, Instead(True, "counts / (counts.sum() * numpy.diff(edges))",
+                                         lambda gpu, a: (lambda counts, edges: (counts / (counts.sum() * np.diff(edges)), edges))(*gpu.histogram(a)))],
+        "weights": [None, Instead(Q + 1, "gpu.function(numpy.histogram)(x, bins, weights=…)",
+                                  lambda gpu, a: gpu.function(np.histogram)(a, 10, weights=Q + 1))]}),
+    "linspace": Called(np.linspace, {}, {
+        "start": [1, 2.5], "stop": [7.0], "num": [0, 5], "endpoint": [True, False], "dtype": [None, "float32", int], "axis": [0, -1],
+        "retstep": [False, Instead(True, "whose step is (stop - start) / (num - 1)", lambda gpu: (gpu.linspace(1, 7), (7 - 1) / (50 - 1)))]}),
+    "matmul": Called(np.matmul, {"a": Q, "b": Q.T.copy()}, {
+        "casting": ["same_kind"], "subok": [True, False], "order": ORDER,
+        "dtype": [None, Instead(np.float32, "gpu.matmul(a.astype(dtype), b.astype(dtype))",
+                                lambda gpu, a, b: gpu.matmul(a.astype(np.float32), b.astype(np.float32)))]},
+        ("casting", "order", "dtype", "subok")),
+    "norm": Called(np.linalg.norm, {"x": Q}, {
+        "axis": [None, 0, (0, 1), (1,)], "keepdims": [False, True],
+        "ord": [None, "fro", 1, -1, np.inf, -np.inf, *(
+            Instead(order, f"gpu.svd(x, compute_uv=False).{name}(-1)",
+                    lambda gpu, x, name=name: getattr(gpu.svd(x, compute_uv=False), name)(-1))
+            for order, name in ((2, "max"), (-2, "min"), ("nuc", "sum")))]}),
+    "qr": Called(np.linalg.qr, {"a": Q}, {
+        "mode": ["reduced", "complete", Instead("r", "gpu.qr(a).r", lambda gpu, a: gpu.qr(a).r),
+                 Instead("raw", "gpu.function(numpy.linalg.qr)(a, 'raw')", lambda gpu, a: gpu.function(np.linalg.qr)(a, "raw"))]}),
+    "searchsorted": Called(np.searchsorted, {"a": np.sort(Q.ravel()), "v": Q}, {
+        "side": ["left", "right"],
+        "sorter": [None, Instead(np.arange(12), "gpu.searchsorted(numpy.take(a, sorter), v)",
+                                 lambda gpu, a, v: gpu.searchsorted(np.take(a, np.arange(12)), v))]}),
+    "slogdet": Called(np.linalg.slogdet, {"a": SYMMETRIC}, {}),
+    "solve": Called(np.linalg.solve, {"a": SYMMETRIC, "b": Q[:, :2].copy()}, {}),
+    "sort": Called(np.sort, {"a": Q}, {
+        "axis": [-1, 1, Instead(None, "gpu.sort(numpy.ravel(x))", lambda gpu, a: gpu.sort(np.ravel(a))), Instead(0, "hp.xp.sort(gpu.array(x), axis=…)", lambda gpu, a: hp.xp.sort(gpu.array(a), axis=0).numpy())],
+        "kind": KINDS, "order": [None], "stable": [None, True]}, ("stable",)),
+    "svd": Called(np.linalg.svd, {"a": SYMMETRIC}, {
+        "full_matrices": [True, False], "compute_uv": [True, False],
+        "hermitian": [False, Instead(True, "without hermitian=, which gives the same values", None)]}),
+}
+# What functions must be given beside arrays.
+NEEDED = {"arange": {"stop": 5}, "linspace": {"start": 1, "stop": 7}, "full": {"shape": (2, 3), "fill_value": 1.5}}
+
+
+def known_to(function, name):
+    """Whether the installed NumPy has this argument; it is not asked about those of functions written in C."""
+    return not inspect.isfunction(function) or name in inspect.signature(function).parameters
+
+
+def test_numpys_functions_are_all_here():
+    assert set(NUMPYS) == set(REFERENCES) - {"reduce", "random"}  # np.random.random has only `size`
+
+
+@pytest.mark.parametrize("kernel", sorted(NUMPYS))
+def test_each_argument_of_numpys_is_its_own_or_says_what_to_write(gpu, kernel):
+    function, arrays, values, further = NUMPYS[kernel]
+    takes = set(inspect.signature(function).parameters) if inspect.isfunction(function) else set()
+    assert takes - set(arrays) <= set(values) <= takes | set(further), "every argument of NumPy's is tried"
+    assert set(arrays) <= takes or kernel == "matmul", "arrays by NumPy's names"
+    calls = [({}, None)] + [({name: one}, None) if not isinstance(one, Instead) else ({name: one.value}, one)
+                            for name, ones in values.items() for one in ones]
+    for keywords, instead in calls:
+        told = f"{kernel}({keywords})"
+        given = NEEDED.get(kernel, {}) | keywords
+        named = {name: value for name, value in given.items() if known_to(function, name)}
+        # By NumPy's names of the arrays too; NumPy itself takes those of functions written in C by position alone.
+        expected = function(*arrays.values(), **named) if named == given else None
+        if instead is None:
+            for got in (getattr(gpu, kernel)(*arrays.values(), **given), getattr(gpu, kernel)(**arrays, **given)):
+                if expected is not None:
+                    compare(kernel, got, expected, arrays, {"compute": "values"} if kernel == "svd" and given.get("compute_uv") is False else {})
+            continue
+        with pytest.raises((ValueError, TypeError)) as raised:
+            getattr(gpu, kernel)(*arrays.values(), **given)
+        assert instead.says in str(raised.value), f"{told}: {raised.value}"
+        if instead.written is not None and expected is not None:
+            got = instead.written(gpu, *arrays.values())
+            for one, other in zip(got, expected) if isinstance(expected, tuple) else [(got, expected)]:
+                np.testing.assert_allclose(np.abs(one) if kernel == "eigh" else one, np.abs(other) if kernel == "eigh" else other,
+                                           rtol=1e-12, atol=1e-12, err_msg=told)
+
+
+def test_norms_of_vectors_with_powers_below_zero_say_what_to_write(gpu):
+    x = np.array([1.0, -2.0, 4.0])
+    for order in (-1, -2.5):
+        with pytest.raises(ValueError, match="of vectors it is") as raised:
+            gpu.norm(x, order)
+        written = str(raised.value).partition("of vectors it is ")[2]
+        np.testing.assert_allclose(eval(written, {"x": x}), np.linalg.norm(x, order))
+        np.testing.assert_allclose(eval(written, {"x": gpu.array(x)}).numpy(), np.linalg.norm(x, order))
 
 
 # random, whose numbers are its own.

@@ -164,6 +164,11 @@ class Up(UpCase):
         self.hotplate("down", "--all")
         self.assertTrue(self.over(two["jobId"]))
 
+    def test_an_account_with_a_blank_reaches_slurm_whole(self):
+        self.up("--detach", "--account", "LU 2024/2-88 #x")
+        self.assertEqual([account.lower() for account in self.lab.squeue("%a")], ["lu 2024/2-88 #x"])
+        self.hotplate("down")
+
     def test_what_slurm_refuses(self):
         for words, says in ((("--gpu-type", "mi300"), ["Requested node configuration is not available", "another --gpu-type"]),
                             (("--gpus", "9"), ["Requested node configuration is not available", "fewer --gpus"]),

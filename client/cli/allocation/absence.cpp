@@ -65,9 +65,8 @@ std::string LastWords(const AllocationNote& note) {
 
 std::optional<FoundAllocation> LookForAllocation(const Invocation& call) {
   auto note = NoteFor(call.settings);
-  const auto name = ServerName(call.settings);
-  if (!note && name)
-    if (const auto record = RecordOf(call.settings, *name)) note = NoteOfRecord(call, *record);
+  if (!note)
+    if (const auto record = ChosenRecord(call.settings)) note = NoteOfRecord(call, *record);
   if (!note) return std::nullopt;
   FoundAllocation found = AskFor(call, *note);
   if (call.settings.server.empty() && !note->over() && found.note.over())
@@ -125,8 +124,7 @@ absl::Status WhyNoDaemon(const Invocation& call, const absl::Status& status) {
   if (!absl::IsUnavailable(status)) return status;
   const auto found = LookForAllocation(call);
   if (!found) {
-    const auto name = ServerName(call.settings);
-    const auto record = name ? RecordOf(call.settings, *name) : std::nullopt;
+    const auto record = ChosenRecord(call.settings);
     if (record && client::KnownDead(*record) && call.settings.endpoint.empty()) {
       const Death death = DeathOf(call.settings, *record);
       return WithNextStep(Worded(status, std::string(status.message()) + (death.what.empty() ? "" : "\n" + death.what) +

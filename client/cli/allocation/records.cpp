@@ -39,6 +39,12 @@ std::optional<v1::EndpointRecord> RecordOf(const Settings& settings, const std::
   return found->record;
 }
 
+std::optional<v1::EndpointRecord> ChosenRecord(const Settings& settings) {
+  const auto found = client::FindRecord(settings.server, settings.directory);
+  if (!found.ok()) return std::nullopt;
+  return found->record;
+}
+
 absl::Status SetCurrent(const Settings& settings, const std::string& name) {
   if (const absl::Status status = client::CheckDirectory(settings.directory); !status.ok()) return status;
   std::error_code error;

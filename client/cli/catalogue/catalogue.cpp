@@ -119,7 +119,7 @@ constexpr Equivalent kEquivalents[] = {
     {"svdvals", "svd A --compute values"},
     {"cumsum", "scan X"},
     {"cumprod", "scan X --operation prod"},
-    {"flatnonzero", "nonzero X"},
+    {"nonzero", "flatnonzero X"},
     {"det", "", "slogdet A, its sign and the logarithm of its magnitude"},
     {"var", "", "reduce X --operation std, its square root"},
     {"transpose", "", "matmul A B --transpose-a, which takes a transpose without making it"},

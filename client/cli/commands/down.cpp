@@ -154,9 +154,8 @@ absl::Status ClearDead(const Invocation& call, const v1::EndpointRecord& record)
 // Where no daemon answers: `why`.
 absl::Status DownWithoutDaemon(const Invocation& call, const absl::Status& why) {
   const auto found = LookForAllocation(call);
-  if (const auto name = ServerName(call.settings);
-      name && (!found || found->note.over()) && call.settings.server.find('/') == std::string::npos)
-    if (const auto record = RecordOf(call.settings, *name); record && client::KnownEnded(*record))
+  if ((!found || found->note.over()) && call.settings.server.find('/') == std::string::npos)
+    if (const auto record = ChosenRecord(call.settings); record && client::KnownEnded(*record))
       return ClearDead(call, *record);
   if (found && found->daemon_ended) {  // as it should be, for --all too
     const AllocationNote& note = found->note;

@@ -141,6 +141,7 @@ absl::Status Logs(const Invocation& call) {
   const auto note = NoteFor(call.settings);
   auto name = ServerName(call.settings);
   if (!name && note) name = note->name;
+  if (const auto chosen = name ? std::nullopt : ChosenRecord(call.settings)) name = chosen->name();
   std::string path = LogPath(call.settings, name.value_or("local"));
   const auto record = name ? RecordOf(call.settings, *name) : std::nullopt;
   if (record && !record->log_file().empty())

@@ -1,6 +1,5 @@
 // hotplate sites: the centres for which up can write a batch script, and their GPUs.
 #include <algorithm>
-#include <utility>
 
 #include "client/cli/commands.h"
 #include "client/cli/sites/site.h"
@@ -107,20 +106,6 @@ std::string AccountText(const AccountRule& account) {
   return text;
 }
 
-// Lines of at most `columns`, broken between words.
-std::vector<std::string> Wrapped(const std::string& text, std::size_t columns) {
-  std::vector<std::string> lines(1);
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = text.substr(at, end - at);
-    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > columns) lines.emplace_back();
-    lines.back() += (lines.back().empty() ? "" : " ") + word;
-    at = end + 1;
-  }
-  return lines;
-}
-
 // A command line that CheckRequest accepts.
 std::string ExampleLine(const Site& site) {
   std::string line = "hotplate up --site " + site.name;
@@ -134,13 +119,10 @@ std::string ExampleLine(const Site& site) {
 }
 
 std::string Facts(const Site& site) {
-  constexpr std::size_t kColumns = 100;
   Table table;
   table.Indent(2);
   const auto row = [&](const std::string& name, const std::string& text) {
-    if (text.empty()) return;
-    std::string head = name;
-    for (const std::string& line : Wrapped(text, kColumns)) table.Row({std::exchange(head, ""), line});
+    if (!text.empty()) table.Row({name, text});
   };
   const auto with = [](const std::string& text, const std::string& more) {
     return more.empty() ? text : text + ": " + more;
@@ -173,7 +155,8 @@ std::string OfferNote(const GpuOffer& offer) {
   return "needs the CUDA 12 plug-in" + (offer.note.empty() ? "" : "; " + offer.note);
 }
 
-std::string SitePage(const Site& site) {
+// What can be copied stays in one piece: directives and the command.
+std::string SitePage(const Site& site, int width) {
   Table gpus({"TYPE", "PARTITION", "ON ONE NODE", "COMPUTE", "NOTE"});
   gpus.Indent(2);
   for (const GpuOffer& offer : site.offers) {
@@ -189,8 +172,8 @@ std::string SitePage(const Site& site) {
     for (const std::string& directive : DirectiveTexts(offer.directives))
       if (offer.refused.empty())
         directives += "  " + directive + (offer.type.empty() ? "  (without a type)" : "  (for a type)") + "\n";
-  return site.name + "   " + site.title + "\n\n" + Facts(site) + "\nGPUs\n" + gpus.Text() + "\nDirectives\n" +
-         directives + "\nExample\n  " + ExampleLine(site) + "\n";
+  return site.name + "   " + site.title + "\n\n" + Fitted(Facts(site), width) + "\nGPUs\n" +
+         Fitted(gpus.Text(), width) + "\nDirectives\n" + directives + "\nExample\n  " + ExampleLine(site) + "\n";
 }
 
 absl::Status ListSites(const Invocation& call) {
@@ -224,7 +207,8 @@ absl::Status Sites(const Invocation& call) {
   if (call.arguments.words().empty()) return ListSites(call);
   const auto site = FindSite(call.arguments.words()[0], call.environment);
   if (!site.ok()) return site.status();
-  call.output.Answer([&] { return SitePage(*site); }, [&] { return SiteJson(*site); }, site->name);
+  call.output.Answer([&] { return SitePage(*site, WidthOf(call.console)); }, [&] { return SiteJson(*site); },
+                     site->name);
   return absl::OkStatus();
 }
 

@@ -73,8 +73,7 @@ std::string StatusPage(const Invocation& call, const v1::GetServerInfoResponse& 
 
 // The record's daemon, if it is known to have died. It is shown while its record is there.
 std::optional<v1::EndpointRecord> DeadDaemon(const Invocation& call) {
-  const auto name = ServerName(call.settings);
-  auto record = name ? RecordOf(call.settings, *name) : std::nullopt;
+  auto record = ChosenRecord(call.settings);
   if (!record || !client::KnownDead(*record)) return std::nullopt;
   return record;
 }

@@ -134,9 +134,11 @@ absl::Status CheckAccount(const Site& site, AllocationRequest& request) {
     return Refused(site, site.name + " needs a project: --account" +
                              (site.account.example.empty() ? "" : ", as in --account " + site.account.example));
   }
-  if (!IsWord(request.account))
+  if (!IsAccount(request.account))
     return Refused(site, "--account: " + Quoted(request.account) +
-                             " is not a valid project name: use letters, digits and . _ : + -" + like);
+                             " cannot stand in a batch script: leave out quotes, \\, ` and $, line breaks and other "
+                             "control characters" +
+                             like);
   return absl::OkStatus();
 }
 

@@ -45,6 +45,8 @@ bool IsLine(const std::string& text) {
          std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
 }
 
+bool IsAccount(const std::string& text) { return IsLine(text) && text.find_first_of("'\"\\`$") == std::string::npos; }
+
 bool IsWord(const std::string& text) { return IsMadeOf(text, "._:+-", kLongestWord); }
 
 bool IsVariable(const std::string& text) {

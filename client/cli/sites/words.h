@@ -8,7 +8,9 @@ namespace hotplate::cli {
 
 // Visible UTF-8 in one line, 1 to 400 bytes.
 bool IsLine(const std::string& text);
-// A letter or digit, then letters, digits and . _ : + -; up to 64 bytes. Accounts, types, partitions.
+// What a directive can hold between quotes, and a shell's double quotes too: a line without ' " \ ` and $.
+bool IsAccount(const std::string& text);
+// A letter or digit, then letters, digits and . _ : + -; up to 64 bytes. Types, partitions.
 bool IsWord(const std::string& text);
 bool IsVariable(const std::string& text);    // HOME
 bool IsInterface(const std::string& text);   // ib0

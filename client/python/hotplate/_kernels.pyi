@@ -55,17 +55,17 @@ class Argsort(Kernel):
     """y = the indices that would sort x along an axis"""
 
     @overload
-    def __call__(self, x: Input, *,
+    def __call__(self, x: Input,
                  axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8"], Real, None] = ...,
-                 descending: Optional[Bool] = ..., keep: Kept, out: Optional[Destination] = ...,
+                 *, descending: Optional[Bool] = ..., keep: Kept, out: Optional[Destination] = ...,
                  lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
                  deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
                  progress: Optional[Progress] = ...) -> Array: ...
     @overload
-    def __call__(self, x: Input, *,
+    def __call__(self, x: Input,
                  axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8"], Real, None] = ...,
-                 descending: Optional[Bool] = ..., keep: Optional[bool] = ..., out: Optional[Destination] = ...,
+                 *, descending: Optional[Bool] = ..., keep: Optional[bool] = ..., out: Optional[Destination] = ...,
                  lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
                  deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
@@ -74,9 +74,9 @@ class Argsort(Kernel):
 class AioArgsort(AioKernel):
     """y = the indices that would sort x along an axis"""
 
-    def __call__(self, x: Input, *,
+    def __call__(self, x: Input,
                  axis: Union[Literal["all", "0", "1", "2", "3", "4", "5", "6", "7", "-1", "-2", "-3", "-4", "-5", "-6", "-7", "-8"], Real, None] = ...,
-                 descending: Optional[Bool] = ..., keep: Union[None, bool, Kept] = ...,
+                 *, descending: Optional[Bool] = ..., keep: Union[None, bool, Kept] = ...,
                  out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
                  precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
@@ -186,6 +186,30 @@ class AioFft(AioKernel):
                  transform: Optional[Literal["fft", "ifft", "rfft", "irfft"]] = ...,
                  axes: Optional[SupportsIndex] = ..., norm: Optional[Literal["backward", "ortho", "forward"]] = ...,
                  keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
+class Flatnonzero(Kernel):
+    """the positions of the elements that are not zero"""
+
+    @overload
+    def __call__(self, x: Input, *, keep: Kept, out: Optional[Destination] = ..., lease: Optional[Seconds] = ...,
+                 device: Optional[str] = ..., precision: Optional[str] = ..., deterministic: Optional[bool] = ...,
+                 priority: Optional[int] = ..., time_limit: Optional[Seconds] = ...,
+                 deadline: Optional[Seconds] = ..., progress: Optional[Progress] = ...) -> Array: ...
+    @overload
+    def __call__(self, x: Input, *, keep: Optional[Literal[False]] = ..., out: Optional[Destination] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
+
+class AioFlatnonzero(AioKernel):
+    """the positions of the elements that are not zero"""
+
+    def __call__(self, x: Input, *, keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
                  lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
                  deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
@@ -414,30 +438,6 @@ class AioMatmul(AioKernel):
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
-class Nonzero(Kernel):
-    """the positions of the elements that are not zero"""
-
-    @overload
-    def __call__(self, x: Input, *, keep: Kept, out: Optional[Destination] = ..., lease: Optional[Seconds] = ...,
-                 device: Optional[str] = ..., precision: Optional[str] = ..., deterministic: Optional[bool] = ...,
-                 priority: Optional[int] = ..., time_limit: Optional[Seconds] = ...,
-                 deadline: Optional[Seconds] = ..., progress: Optional[Progress] = ...) -> Array: ...
-    @overload
-    def __call__(self, x: Input, *, keep: Optional[Literal[False]] = ..., out: Optional[Destination] = ...,
-                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
-                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
-                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
-                 progress: Optional[Progress] = ...) -> np.ndarray[Any, Any]: ...
-
-class AioNonzero(AioKernel):
-    """the positions of the elements that are not zero"""
-
-    def __call__(self, x: Input, *, keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
-                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
-                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
-                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
-                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
-
 class Norm(Kernel):
     """norms of vectors (0, 1, 2, inf, -inf, p) and of matrices (fro, 1, -1, inf, -inf)"""
 
@@ -535,7 +535,7 @@ class qr_result(_qr_outputs):
 class Qr(Kernel):
     """a = q r, q with orthonormal columns and r upper triangular"""
 
-    def __call__(self, a: Input, *, mode: Optional[Literal["reduced", "complete"]] = ...,
+    def __call__(self, a: Input, mode: Optional[Literal["reduced", "complete"]] = ..., *,
                  keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
                  lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
                  deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
@@ -545,7 +545,7 @@ class Qr(Kernel):
 class AioQr(AioKernel):
     """a = q r, q with orthonormal columns and r upper triangular"""
 
-    def __call__(self, a: Input, *, mode: Optional[Literal["reduced", "complete"]] = ...,
+    def __call__(self, a: Input, mode: Optional[Literal["reduced", "complete"]] = ..., *,
                  keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
                  lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
                  deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
@@ -653,13 +653,13 @@ class Searchsorted(Kernel):
     """where elements of x would be put into the sorted vector v"""
 
     @overload
-    def __call__(self, v: Input, x: Input, *, side: Optional[Literal["left", "right"]] = ..., keep: Kept,
+    def __call__(self, v: Input, x: Input, side: Optional[Literal["left", "right"]] = ..., *, keep: Kept,
                  out: Optional[Destination] = ..., lease: Optional[Seconds] = ..., device: Optional[str] = ...,
                  precision: Optional[str] = ..., deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
                  progress: Optional[Progress] = ...) -> Array: ...
     @overload
-    def __call__(self, v: Input, x: Input, *, side: Optional[Literal["left", "right"]] = ...,
+    def __call__(self, v: Input, x: Input, side: Optional[Literal["left", "right"]] = ..., *,
                  keep: Optional[bool] = ..., out: Optional[Destination] = ..., lease: Optional[Seconds] = ...,
                  device: Optional[str] = ..., precision: Optional[str] = ..., deterministic: Optional[bool] = ...,
                  priority: Optional[int] = ..., time_limit: Optional[Seconds] = ...,
@@ -668,7 +668,7 @@ class Searchsorted(Kernel):
 class AioSearchsorted(AioKernel):
     """where elements of x would be put into the sorted vector v"""
 
-    def __call__(self, v: Input, x: Input, *, side: Optional[Literal["left", "right"]] = ...,
+    def __call__(self, v: Input, x: Input, side: Optional[Literal["left", "right"]] = ..., *,
                  keep: Union[None, bool, Kept] = ..., out: Optional[Destination] = ...,
                  lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
                  deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
@@ -958,6 +958,8 @@ class ClientKernels:
     @property
     def fft(self) -> Fft: ...
     @property
+    def flatnonzero(self) -> Flatnonzero: ...
+    @property
     def full(self) -> Full: ...
     @property
     def groupby_sum(self) -> GroupbySum: ...
@@ -973,8 +975,6 @@ class ClientKernels:
     def mandelbrot(self) -> Mandelbrot: ...
     @property
     def matmul(self) -> Matmul: ...
-    @property
-    def nonzero(self) -> Nonzero: ...
     @property
     def norm(self) -> Norm: ...
     @property
@@ -1026,6 +1026,8 @@ class AioKernels:
     @property
     def fft(self) -> AioFft: ...
     @property
+    def flatnonzero(self) -> AioFlatnonzero: ...
+    @property
     def full(self) -> AioFull: ...
     @property
     def groupby_sum(self) -> AioGroupbySum: ...
@@ -1041,8 +1043,6 @@ class AioKernels:
     def mandelbrot(self) -> AioMandelbrot: ...
     @property
     def matmul(self) -> AioMatmul: ...
-    @property
-    def nonzero(self) -> AioNonzero: ...
     @property
     def norm(self) -> AioNorm: ...
     @property

@@ -1,4 +1,4 @@
-"""How Python calls kernels that NumPy has too: positional arguments, and NumPy's names for a kernel's parameters."""
+"""How Python calls kernels that NumPy has too: positional arguments, and NumPy's names for a kernel's arrays and parameters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from .arguments import shown
 from .errors import InvalidCall, InvalidType
+from .numpy_only import NUMPY_ONLY, leave_out
 
 
 class Own(NamedTuple):
@@ -30,14 +31,16 @@ class Form(NamedTuple):
     """How one kernel is called.
 
     Attributes:
-        positions: names of the positional arguments after the arrays, in order.
+        positions: names of the positional arguments after the arrays, in order; NumPy's alone are among them.
         own: keywords that the kernel does not have itself.
+        arrays: NumPy's names of the arrays, and the kernel's.
         hidden: the kernel's parameters that `own` replaces. They are accepted but not shown.
         rewrite: replaces Python's own keywords by the kernel's in the given dict. Also gets the number of positional
             arguments after the arrays, and those arrays by name. Returns the one output that is wanted, or None for all.
     """
 
-    positions: tuple[str, ...]
+    positions: tuple[str, ...] = ()
+    arrays: Mapping[str, str] = {}
     own: Mapping[str, Own] = {}
     hidden: tuple[str, ...] = ()
     rewrite: Callable[[dict[str, Any], int, Mapping[str, Any]], Optional[str]] = _as_given
@@ -51,25 +54,54 @@ def arranged(kernel: str, form: Form, inputs: Sequence[Any], names: Sequence[str
         TypeError: too many positional arguments, or one argument twice.
         ValueError: the kernel cannot do this.
     """
+    if not keywords and len(inputs) <= len(names) and form.rewrite is _as_given:
+        return inputs, keywords, None
     arrays = inputs[:len(names)]
     behind = inputs[len(names):]
     if len(behind) > len(form.positions):
-        takes = ", ".join(form.positions)
-        raise InvalidType(f"{kernel} takes {'an array, ' if names else ''}{takes} by position; {len(inputs)} were "
-                          "given. All else are keywords")
+        takes = ", ".join([*(["an array"] if len(names) == 1 else names), *form.positions])
+        raise InvalidType(f"{kernel} takes {takes} by position; {len(inputs)} were given. All else are keywords")
     keywords = dict(keywords)
+    _rename(form.arrays, names, names[:len(arrays)], keywords)
     for name, value in zip(form.positions, behind):
         if keywords.get(name) is not None:
             raise InvalidType(f"{kernel} got {name} twice: by position and as a keyword")
         keywords[name] = value
-    only = form.rewrite(keywords, len(behind), dict(zip(names, arrays)))
-    return arrays, keywords, only
+    given = dict(zip(names, arrays))
+    if kernel in NUMPY_ONLY:
+        leave_out(kernel, keywords, _rank(given.get(names[0], keywords.get(names[0]))) if names else None)
+    return arrays, keywords, form.rewrite(keywords, len(behind), given)
+
+
+def _rename(aliases: Mapping[str, str], names: Sequence[str], taken: Sequence[str], keywords: dict[str, Any]) -> None:
+    """Gives arrays that came by NumPy's names the kernel's. A name that both have is NumPy's where the kernel's is taken."""
+    came = [name for name in aliases if name in keywords]
+    if not any(name not in names or name in taken for name in came):
+        return
+    arrays = {aliases[name]: keywords.pop(name) for name in came}
+    for name in arrays:
+        if name in keywords:
+            raise InvalidType(f"{name}= and NumPy's name for it were given; give one of them")
+    keywords.update(arrays)
+
+
+def _rank(x: Any) -> Optional[int]:
+    """An array's number of axes; nothing if it is not there, or a file, which only the daemon reads."""
+    if x is None or hasattr(x, "__fspath__"):
+        return None
+    axes: int = x.ndim if hasattr(x, "ndim") else np.ndim(x)
+    return axes
 
 
 def _arange(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
     # As in NumPy, a single number is the end.
     if by_position and keywords.get("stop") is None:
         keywords["start"], keywords["stop"] = None, keywords["start"]
+
+
+def _argsort(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
+    if "axis" in keywords and keywords["axis"] is None:  # not the default
+        keywords["axis"] = "all"
 
 
 def _linspace(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
@@ -124,28 +156,52 @@ def _svd(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) 
 
 
 def _norm(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
-    order, axis = keywords.get("ord"), keywords.get("axis")
-    if isinstance(order, str) and order == "nuc" or isinstance(order, (int, float, np.number)) and order == -2:
-        raise InvalidCall(f"norm: ord is {order!r}, which is not computed here; of a matrix it is "
-                          f"gpu.svd(x, compute_uv=False).{'sum' if order == 'nuc' else 'min'}()")
-    if isinstance(order, (int, float, np.number)) and not isinstance(order, bool):
-        # np.inf and the small integers are choices.
-        if not np.isinf(order) and order not in (-1, 0, 1, 2):
-            if keywords.get("p") is not None:
-                raise InvalidType(f"norm: p= is for ord='p', and ord is {order!r}; give one of them")
-            keywords["ord"], keywords["p"] = "p", order
+    order, axis, rank = keywords.get("ord"), keywords.get("axis"), _rank(values.get("x", keywords.get("x")))
     if isinstance(axis, tuple):
-        keywords["axis"] = axis[0] if len(axis) == 1 else _matrices(values.get("x", keywords.get("x")), axis)
+        axis = keywords["axis"] = axis[0] if len(axis) == 1 else _matrices(rank or 0, axis)
+    of_matrices = axis == "matrices" or rank == 2 and axis in (None, "all")
+    of_vectors = not of_matrices and (axis not in (None, "all") or rank == 1)
+    if of_vectors and isinstance(order, str) and order == "nuc":
+        raise InvalidCall("norm: ord is 'nuc', and only matrices have that norm; for vectors give a number")
+    if isinstance(order, str) and order.lstrip("-").isdigit():  # the command's spelling
+        order = int(order)
+    singular = {"nuc": "sum", 2: "max", -2: "min"}.get(order) if isinstance(order, (int, float, str, np.number)) else None
+    if singular and not of_vectors and (of_matrices or order != 2):
+        keepdims = ", keepdims=True" if keywords.get("keepdims") else ""
+        raise InvalidCall(f"norm: ord is {order!r}, which is not computed here; of a matrix it is "
+                          f"gpu.svd(x, compute_uv=False).{singular}(-1{keepdims})")
+    if not isinstance(order, (int, float, np.number)) or isinstance(order, bool) or np.isinf(order) or order in (0, 1):
+        return  # a choice
+    if of_matrices and order != -1:
+        raise InvalidCall(f"norm: ord is {order!r}, and matrices have no such norm: give 'fro', 'nuc', 1, -1, 2, -2, inf or "
+                          "-inf; for the vectors in it, axis=0 or axis=1")
+    if of_vectors and not 0.01 <= order <= 1000:
+        raise InvalidCall(f"norm: ord is {order!r}, which is not computed here; of vectors it is "
+                          f"(abs(x) ** {float(order)!r}).sum(-1) ** (1 / {float(order)!r})")
+    if order not in (-1, 2):
+        if keywords.get("p") is not None:
+            raise InvalidType(f"norm: p= is for ord='p', and ord is {order!r}; give one of them")
+        keywords["ord"], keywords["p"] = "p", order
 
 
-def _matrices(x: Any, axis: tuple[Any, ...]) -> str:
-    rank = 0 if hasattr(x, "__fspath__") else x.ndim if hasattr(x, "ndim") else np.ndim(x)  # unknown for a file
+def _matrices(rank: int, axis: tuple[Any, ...]) -> str:
     if axis in ((-2, -1), (rank - 2, -1), (-2, rank - 1), (rank - 2, rank - 1)):
         return "matrices"
     raise InvalidCall(f"norm: axis is {shown(axis)}; matrices must be in the last two axes, (-2, -1): transpose x first")
 
 
+def _qr(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
+    write = {"r": "gpu.qr(a).r", "raw": "gpu.function(numpy.linalg.qr)(a, 'raw')"}
+    mode = keywords.get("mode")
+    if isinstance(mode, str) and mode in write:
+        raise InvalidCall(f"qr: mode is {mode!r}, which is not computed here: write {write[mode]}")
+
+
 def _histogram(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
+    bins: Any = keywords.get("bins")
+    if isinstance(bins, str) or np.ndim(bins) > 0:
+        raise InvalidCall(f"histogram: bins is {shown(bins)}, and here it is a number, of bins of equal width: write "
+                          "gpu.function(numpy.histogram)(x, bins)")
     limits = keywords.get("range")
     if isinstance(limits, (tuple, list)):
         if len(limits) != 2 or not {keywords.get("low"), keywords.get("high")} <= {None}:
@@ -168,7 +224,8 @@ def _sizes(kernel: str, name: str, keywords: dict[str, Any]) -> None:
     value = keywords.pop(name, None)
     if value is None:
         if keywords.get("n") is None:
-            raise InvalidType(f"{kernel} needs {name}: an integer, or a tuple of them")
+            one = ", such as gpu.random(1)[0] for one number" if kernel == "random" else ""
+            raise InvalidType(f"{kernel} needs {name}: an integer, or a tuple of them{one}")
         return
     shape: tuple[int, ...]
     try:
@@ -191,23 +248,32 @@ _SHAPE_KIND, _SHAPE_HINT = "int or tuple of 1 to 3 ints", "Shape"
 
 FORMS: Mapping[str, Form] = {
     "arange": Form(("start", "stop", "step", "dtype"), rewrite=_arange),
-    "fft": Form(("n",)),
+    "argsort": Form(("axis", "kind", "order"), {"a": "x"}, rewrite=_argsort),
+    "cholesky": Form(),
+    "eigh": Form(("UPLO",)),
+    "fft": Form(("n", "axis", "norm"), {"a": "x"}),
+    "flatnonzero": Form(arrays={"a": "x"}),
     "full": Form(
-        ("shape", "fill_value", "dtype"),
-        {"shape": Own("elements along each axis", _SHAPE_KIND, _SHAPE_HINT, required=True),
+        ("shape", "fill_value", "dtype", "order"),
+        own={"shape": Own("elements along each axis", _SHAPE_KIND, _SHAPE_HINT, required=True),
          "fill_value": Own("every element", "float", "Real", required=True)},
-        ("n", "rows", "batch", "value"), _full),
-    "histogram": Form(("bins", "range"), rewrite=_histogram),
+        hidden=("n", "rows", "batch", "value"), rewrite=_full),
+    "histogram": Form(("bins", "range", "density", "weights"), {"a": "x"}, rewrite=_histogram),
     "linspace": Form(
-        ("start", "stop", "num", "endpoint"),
-        {"endpoint": Own("stop is the last element", "bool", "bool", default=True)}, ("include_stop",), _linspace),
+        ("start", "stop", "num", "endpoint", "retstep", "dtype", "axis"),
+        own={"endpoint": Own("stop is the last element", "bool", "bool", default=True)}, hidden=("include_stop",),
+        rewrite=_linspace),
+    "matmul": Form(("out",)),
     "norm": Form(("ord", "axis", "keepdims"), rewrite=_norm),
+    "qr": Form(("mode",), rewrite=_qr),
     "random": Form(
-        ("size",), {"size": Own("elements along each axis", _SHAPE_KIND, _SHAPE_HINT, required=True)},
-        ("n", "rows", "batch"), _random),
+        ("size",), own={"size": Own("elements along each axis", _SHAPE_KIND, _SHAPE_HINT, required=True)},
+        hidden=("n", "rows", "batch"), rewrite=_random),
+    "searchsorted": Form(("side", "sorter"), {"a": "v", "v": "x"}),
+    "sort": Form(("axis", "kind", "order"), {"a": "x"}),
     "svd": Form(
-        ("full_matrices", "compute_uv"),
-        {"full_matrices": Own("False: only min(m, n) vectors on each side, as compute='thin'", "bool", "Bool", default=True),
+        ("full_matrices", "compute_uv", "hermitian"),
+        own={"full_matrices": Own("False: only min(m, n) vectors on each side, as compute='thin'", "bool", "Bool", default=True),
          "compute_uv": Own("False: the singular values alone, as one array", "bool", "Bool", default=True)},
         rewrite=_svd),
 }

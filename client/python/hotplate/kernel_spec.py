@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import keyword
 from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
@@ -129,7 +130,9 @@ class KernelSpec:
                 return  # of another version of the daemon
             parameters.append(kinds(name, kind, default=default))
 
-        positions = self.form.positions if self.form is not None else ()
+        # What stands behind an argument that only NumPy has is shown as a keyword.
+        positions = tuple(itertools.takewhile(lambda name: name in own or name in self.keywords,
+                                              self.form.positions if self.form is not None else ()))
         optional = any(name in self.keywords and not self.keywords[name].required for name in positions[:1])
         for name in positions:
             add(name, kinds.POSITIONAL_OR_KEYWORD, optional)

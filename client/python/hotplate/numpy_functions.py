@@ -64,7 +64,7 @@ class NumPyFunctions:
         return self._kernel("full")(shape, 1.0, dtype or "float64", **options)
 
     def eye(self, N: int, M: Optional[int] = None, k: int = 0,
-            dtype: npt.DTypeLike = "float64") -> np.ndarray[Any, Any]:
+            dtype: npt.DTypeLike = "float64", order: Any = "C") -> np.ndarray[Any, Any]:
         """numpy.eye: ones on a diagonal. NumPy makes it here: there is no kernel for it, and nothing is sent.
 
         To have it on the daemon, send all of its N * M elements: gpu.array(gpu.eye(3000)). Scaling or shifting by an
@@ -74,6 +74,7 @@ class NumPyFunctions:
             N, M: rows and columns. Default for M: N.
             k: the diagonal: 0 is the main one, positive ones are to its right.
             dtype: the elements' dtype.
+            order: "C" or "F", the order in memory.
 
         Raises:
             TypeError, ValueError: what numpy.eye raises.
@@ -83,7 +84,7 @@ class NumPyFunctions:
             array([[1., 0.],
                    [0., 1.]])
         """
-        return np.eye(N, M, k, dtype)
+        return np.eye(N, M, k, dtype, order)
 
     def dot(self, a: Any, b: Any, **options: Any) -> Any:
         """numpy.dot of vectors and matrices: the kernel `matmul`.

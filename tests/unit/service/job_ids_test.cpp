@@ -125,27 +125,45 @@ TEST_F(JobIdsTest, WhoseAJobWasIsKnown) {
   v1::EndpointRecord record;
   record.set_generation("g3");
   ASSERT_TRUE(running->Publish(record).ok());
+  ASSERT_TRUE(died->Note("", 150).ok());
+  ASSERT_TRUE(lives->Note("", 230).ok());
   const auto ids = Daemon("local", "g4");
   ExpectBlock(*ids, 100, 401, 500);
   EXPECT_THAT(ids->WhoseJob("57"), AllOf(HasSubstr("job 57 was of daemon \"early\""), HasSubstr("which ended at 20")));
   EXPECT_EQ(ids->WhoseJob("58"), "") << "it was nobody's";
   EXPECT_THAT(ids->WhoseJob("101"),
               AllOf(HasSubstr("daemon \"dead\""), HasSubstr("which died: it was last seen at 20")));
-  EXPECT_THAT(ids->WhoseJob("250"), HasSubstr("hotplate --server other"));
+  EXPECT_THAT(ids->WhoseJob("230"),
+              AllOf(HasSubstr("job 230 is of daemon \"other\""), HasSubstr("hotplate --server other")));
+  EXPECT_THAT(ids->WhoseJob("250"), HasSubstr("job 250, if there is one, is of daemon \"other\""));
   EXPECT_THAT(ids->WhoseJob("350"), HasSubstr("hotplate --server starts"));
-  for (const char* other : {"401", "501", "0", "", "x", "1x"}) EXPECT_EQ(ids->WhoseJob(other), "") << other;
+  EXPECT_THAT(ids->WhoseJob("151"), HasSubstr("job 151, if there was one, was of daemon \"dead\""));
+  // A number below one that its daemon gave was given too.
+  ExpectBlock(*lives, 100, 501, 600);
+  ASSERT_TRUE(lives->Note("", 500).ok());
+  ids->Refresh();
+  EXPECT_THAT(ids->WhoseJob("250"), HasSubstr("job 250, if there is one,")) << "the further block is not begun";
+  ASSERT_TRUE(lives->Note("", 501).ok());
+  ids->Refresh();
+  EXPECT_THAT(ids->WhoseJob("250"), HasSubstr("job 250 is of daemon \"other\""));
+  for (const char* other : {"401", "601", "0", "", "x", "1x"}) EXPECT_EQ(ids->WhoseJob(other), "") << other;
 }
 
 TEST_F(JobIdsTest, TheDaemonBeforeIsNamedIfItLostSomething) {
   EXPECT_FALSE(Daemon("local", "g0")->Before().has_value());
   const auto died = Daemon("local", "g1");
   ExpectBlock(*died, 100, 1, 100);
-  ASSERT_TRUE(died->Note("1 job that ran or waited (job 1)").ok());
+  ASSERT_TRUE(died->Note("1 job that ran or waited (job 1)", 1).ok());
+  const std::string record = directory_ + "/servers/local.json";
+  std::filesystem::create_directory(directory_ + "/servers");
+  std::ofstream(record) << R"({"generation": "g1"})";
   std::optional<v1::DaemonLife> before = Daemon("local", "g2")->Before();
   ASSERT_TRUE(before.has_value());
   EXPECT_EQ(before->generation(), "g1");
   EXPECT_FALSE(before->has_end_time());
   EXPECT_EQ(before->held(), "1 job that ran or waited (job 1)");
+  ASSERT_TRUE(std::filesystem::remove(record));
+  EXPECT_FALSE(Daemon("local", "g2")->Before().has_value()) << "hotplate down has told of it";
   const auto calm = Daemon("local", "g3");
   ExpectBlock(*calm, 100, 101, 200);
   ASSERT_TRUE(calm->End(103, JobIds::LastWords{}).ok());

@@ -76,7 +76,7 @@ def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Arr
 
 
 def nonzero(x: Any, /) -> tuple[Array, ...]:
-    """The indices of the elements that are not zero, in C order: the kernel `nonzero`. The call waits for their number.
+    """The indices of the elements that are not zero, in C order: the kernel `flatnonzero`. The call waits for their number.
 
     Args:
         x: an array of any dtype with at least one axis.

@@ -108,8 +108,8 @@ TEST(CheckRequestTest, PartitionsAreTheSites) {
 TEST(CheckRequestTest, AccountsAreWrittenAsTheSiteDoes) {
   EXPECT_THAT(Refusal("hpc2n", {.gpu_type = "l40s"}),
               HasSubstr("hpc2n needs a project: --account, as in --account hpc2n2024-142"));
-  EXPECT_THAT(Refusal("lunarc-cosmos", {.account = "LU 2024/2-88"}),
-              AllOf(HasSubstr("\"LU 2024/2-88\""), HasSubstr("as in lu2024-2-88")));
+  EXPECT_THAT(Refusal("lunarc-cosmos", {.account = "$(id)"}),
+              AllOf(HasSubstr("\"$(id)\""), HasSubstr("as in lu2024-2-88")));
   EXPECT_EQ(Refusal("lunarc-cosmos", {}), "(accepted)");
   EXPECT_EQ(Refusal("uppmax-snowy", {.account = "g2021027"}), "(accepted)") << "an older course's";
   EXPECT_EQ(Refusal("lunarc-cosmos", {.account = "LU2024-2-88"}), "(accepted)") << "schedulers take any case";
@@ -127,6 +127,8 @@ TEST(CheckRequestTest, AnAccountThatLooksOtherwiseIsAWarning) {
   EXPECT_THAT(CheckRequest(BuiltIn("hpc2n"), {.account = "hpc2n2024-142", .gpu_type = "l40s"})->warnings,
               ElementsAre());
   EXPECT_EQ(Refusal("lunarc-cosmos", {.account = "LU2024-2-88"}), "(accepted)");
+  EXPECT_THAT(CheckRequest(BuiltIn("lunarc-cosmos"), {.account = "LU 2024/2-88"})->warnings,
+              ElementsAre(HasSubstr("--account \"LU 2024/2-88\" does not look like a project")));
 }
 
 TEST(CheckRequestTest, TimesHaveALimit) {

@@ -308,6 +308,20 @@ TEST_F(SitesTest, APageSaysWhatOneWantsToKnowBeforeAsking) {
               AllOf(HasSubstr("not tested on a real cluster"), HasSubstr("jsrun"), HasSubstr("set HOTPLATE_DIR")));
 }
 
+TEST_F(SitesTest, APageFitsItsTerminal) {
+  for (const std::string& name : SiteNames(Variables())) {
+    std::ostringstream out, err;
+    Console console{out, err};
+    console.out_terminal = true;
+    console.width = 80;
+    ASSERT_EQ(RunHotplate({"sites", name}, console, Variables()), 0) << err.str();
+    std::istringstream page(out.str());
+    // Below the facts and the GPUs stands what can be copied.
+    for (std::string line; std::getline(page, line) && line != "Directives";)
+      EXPECT_TRUE(DisplayWidth(line) <= 80 || line.find("https://") != std::string::npos) << name << ": " << line;
+  }
+}
+
 TEST_F(SitesTest, JsonIsOneObject) {
   google::protobuf::Struct all, one;
   const Ran list = Hotplate({"sites", "--json"});

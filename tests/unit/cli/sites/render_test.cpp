@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "client/cli/sites/site.h"
+#include "client/cli/sites/words.h"
 #include "tests/temporary_folder.h"
 #include "tests/unit/cli/sites/built_in.h"
 
@@ -277,9 +278,8 @@ TEST(SiteScripts, NothingSlipsThroughARequest) {
                                           "../x",
                                           "a/b"};
   for (const std::string& word : nasty) {
-    for (std::string AllocationRequest::*field :
-         {&AllocationRequest::account, &AllocationRequest::gpu_type, &AllocationRequest::partition,
-          &AllocationRequest::time, &AllocationRequest::memory}) {
+    for (std::string AllocationRequest::*field : {&AllocationRequest::gpu_type, &AllocationRequest::partition,
+                                                  &AllocationRequest::time, &AllocationRequest::memory}) {
       AllocationRequest request;
       request.*field = word;
       EXPECT_FALSE(CheckRequest(site, request).ok()) << testing::PrintToString(word);
@@ -290,6 +290,26 @@ TEST(SiteScripts, NothingSlipsThroughARequest) {
       EXPECT_FALSE(accepted && directive.find_first_of(std::string("\n\r\t\x1b\0", 5)) != std::string::npos)
           << testing::PrintToString(directive);
     }
+  }
+}
+
+TEST(SiteScripts, NothingSlipsThroughAnAccount) {
+  const Site site = BuiltIn("generic-slurm");
+  for (const std::string& word :
+       {std::string("a\nrm -rf ~"), std::string("a\r"), std::string("$(id)"), std::string("`id`"), std::string("'"),
+        std::string("\""), std::string("\\"), std::string("a\tb"), std::string("\x1b[31m"), std::string("a\0b", 3),
+        std::string(401, 'a')})
+    EXPECT_FALSE(CheckRequest(site, {.account = word}).ok()) << testing::PrintToString(word);
+}
+
+// Which of these are accounts the scheduler knows.
+TEST_F(RunScript, AnAccountIsOneWordOfTheScript) {
+  Site site = BuiltIn("generic-slurm");
+  site.scratch = "/proj/{account}";
+  for (const std::string account : {"a b", "a/b", "a;id", "-x", "a#b", "{gpus}", "a&b", "a|b", "a>b", "*", "~", "ä"}) {
+    EXPECT_EQ(WordsSeen(site, {.account = account}, {}),
+              "[--directory][/home/ada/.hotplate][--require-cuda][--scratch][/proj/" + account + "]");
+    EXPECT_THAT(Script(site, {.account = account}), HasSubstr("#SBATCH --account=" + ShellQuoted(account) + "\n"));
   }
 }
 

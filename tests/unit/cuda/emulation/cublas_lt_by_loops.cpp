@@ -20,8 +20,8 @@ struct cublasLtMatmulDescOpaque {
 };
 struct cublasLtMatrixLayoutOpaque {
   cudaDataType_t type;
-  std::uint64_t rows, columns;
-  std::int64_t leading;
+  std::uint64_t rows = 0, columns = 0;
+  std::int64_t leading = 0;
   std::int32_t count = 1;
   std::int64_t offset = 0;
 };

@@ -1,8 +1,8 @@
-#include "kernels/catalogue/nonzero/nonzero.h"
+#include "kernels/catalogue/flatnonzero/flatnonzero.h"
 
 #include "kernels/spec/spec.h"
 
-namespace hotplate::nonzero {
+namespace hotplate::flatnonzero {
 namespace {
 
 std::size_t Elements(const BoundCall& call) { return *ElementCount(call.Input("x").shape); }
@@ -25,9 +25,9 @@ std::vector<DType> AllTypes() {
 }  // namespace
 
 KernelSpecBuilder Spec() {
-  return KernelSpecBuilder("nonzero", "the positions of the elements that are not zero")
+  return KernelSpecBuilder("flatnonzero", "the positions of the elements that are not zero")
       .Docs(
-          "The same as numpy.flatnonzero: positions count elements in C order, ascending; numpy.unravel_index makes an "
+          "As numpy.flatnonzero: positions count elements in C order, ascending; numpy.unravel_index makes an "
           "index for each axis of them. The number of positions depends on the data; there are at most as many as "
           "elements. -0 is zero, NaN is not; a complex number is zero if both parts are. On a GPU a running job cannot "
           "be cancelled.")
@@ -38,7 +38,7 @@ KernelSpecBuilder Spec() {
       .WorkBound(WorkBound)
       .Numerics("exact: the same bits on every device")
       .Shapes(Shapes)
-      .Example("hotplate run nonzero mask.npy -o positions.npy");
+      .Example("hotplate run flatnonzero mask.npy -o positions.npy");
 }
 
-}  // namespace hotplate::nonzero
+}  // namespace hotplate::flatnonzero

@@ -7,7 +7,7 @@
 #include "kernels/call/for_type.h"
 #include "kernels/call/host_device.h"
 
-namespace hotplate::nonzero {
+namespace hotplate::flatnonzero {
 
 // Elements of `kParts` words each. `mask`: a word's bits without the sign of a float.
 template <typename Word, int kParts>
@@ -55,7 +55,7 @@ Outcome WithElements(const hotplate_array& x, const Body& body) {
     case DType::kComplex128:
       return with.template operator()<std::uint64_t, 2>(true);
   }
-  return NoCodeFor("nonzero", static_cast<DType>(x.dtype));
+  return NoCodeFor("flatnonzero", static_cast<DType>(x.dtype));
 }
 
-}  // namespace hotplate::nonzero
+}  // namespace hotplate::flatnonzero

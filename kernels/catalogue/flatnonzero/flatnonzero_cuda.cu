@@ -1,13 +1,13 @@
 // Each tile's positions are counted, then written behind those of the tiles before it. Scratch: the counts, and their
 // sum.
-#include "kernels/catalogue/nonzero/nonzero.h"
-#include "kernels/catalogue/nonzero/nonzero_elements.h"
+#include "kernels/catalogue/flatnonzero/flatnonzero.h"
+#include "kernels/catalogue/flatnonzero/flatnonzero_elements.h"
 #include "kernels/devices/cuda/code/block_fold.cuh"
 #include "kernels/devices/cuda/code/read_word.cuh"
 #include "kernels/devices/cuda/code/traits.h"
 #include "kernels/families/axis.h"
 
-namespace hotplate::nonzero {
+namespace hotplate::flatnonzero {
 namespace {
 
 constexpr std::uint64_t kSteps = 16, kTile = kSteps * kBlockSize;
@@ -76,4 +76,4 @@ Outcome RunCuda(const Call& call, CudaContext& context) {
   return Outcome::Ok();
 }
 
-}  // namespace hotplate::nonzero
+}  // namespace hotplate::flatnonzero

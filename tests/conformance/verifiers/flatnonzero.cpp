@@ -6,7 +6,7 @@
 #include "tests/conformance/verifiers.h"
 
 namespace hotplate::conformance {
-namespace nonzero_verifier {
+namespace flatnonzero_verifier {
 
 std::vector<DType> AllTypes() {
   std::vector<DType> all;
@@ -47,10 +47,10 @@ void Fill(TestArray& x, std::uint64_t one_in, std::mt19937_64& random) {
   }
 }
 
-}  // namespace nonzero_verifier
+}  // namespace flatnonzero_verifier
 
-std::vector<Case> NonzeroCases() {
-  using namespace nonzero_verifier;
+std::vector<Case> FlatnonzeroCases() {
+  using namespace flatnonzero_verifier;
   std::vector<Case> cases;
   const auto add = [&](const std::string& name, DType dtype, const Shape& shape, std::uint64_t one_in) {
     cases.push_back(
@@ -73,8 +73,8 @@ std::vector<Case> NonzeroCases() {
   return cases;
 }
 
-Verdict VerifyNonzero(const Executed& executed) {
-  using namespace nonzero_verifier;
+Verdict VerifyFlatnonzero(const Executed& executed) {
+  using namespace flatnonzero_verifier;
   const TestArray& x = executed.Input("x");
   const auto positions = executed.Output("positions").Elements<std::int64_t>();
   Verdict verdict;

@@ -3,7 +3,7 @@
 
 #include "kernels/call/kernel.h"
 
-namespace hotplate::nonzero {
+namespace hotplate::flatnonzero {
 
 KernelSpecBuilder Spec();
 
@@ -15,4 +15,4 @@ Outcome RunCuda(const Call& call, CudaContext& context);  // waits for the numbe
 
 std::uint64_t ScratchCuda(const Call& call, const CudaTraits& traits);
 
-}  // namespace hotplate::nonzero
+}  // namespace hotplate::flatnonzero

@@ -1,13 +1,13 @@
 // Each block's positions are counted, then written behind those of the blocks before it. Scratch: the counts.
 #include <utility>
 
-#include "kernels/catalogue/nonzero/nonzero.h"
-#include "kernels/catalogue/nonzero/nonzero_elements.h"
+#include "kernels/catalogue/flatnonzero/flatnonzero.h"
+#include "kernels/catalogue/flatnonzero/flatnonzero_elements.h"
 #include "kernels/devices/cpu/cpu_context.h"
 #include "kernels/devices/device.h"
 #include "kernels/families/axis.h"
 
-namespace hotplate::nonzero {
+namespace hotplate::flatnonzero {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 16;
@@ -55,4 +55,4 @@ Outcome RunCpu(const Call& call, CpuContext& context) {
   });
 }
 
-}  // namespace hotplate::nonzero
+}  // namespace hotplate::flatnonzero
