@@ -16,6 +16,8 @@ constexpr char kAnotherDaemon[] =
     "connect again, if the record is newer than this connection; else choose another daemon (hotplate use lists them), "
     "or remove that record and start one: hotplate up (on this machine: hotplate up --local)";
 
+constexpr char kEnding[] = "it is about to end";
+
 bool Contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 // The words by which gRPC 1.51 tells that a connection could not be made.
@@ -141,7 +143,8 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
   }
   // The daemon's own UNAVAILABLE has details that say how long to wait; gRPC's has none.
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty())
-    return MarkedLost(FromGrpc(status));
+    return MarkedLost(NobodyAnswers(
+        found_, Contains(status.error_message(), "GOAWAY") ? kEnding : LastClause(status.error_message())));
   return FromGrpc(status);
 }
 
@@ -221,6 +224,8 @@ void Connection::SetUp(grpc::ClientContext& context, const CallRules& rules) con
   }
   if (deadline) context.set_deadline(OnSystemClock(*deadline));
 }
+
+grpc::Status Connection::Dropped() { return {grpc::StatusCode::UNAVAILABLE, kEnding}; }
 
 grpc::Status Connection::TooLarge() {
   return {grpc::StatusCode::INVALID_ARGUMENT, "the request has more than 2 GiB, the maximum of a message"};

@@ -116,7 +116,9 @@ class Connection {
     call->StartCall();
     grpc::Status status;
     call->Finish(&response, &status, nullptr);
-    return Await(queue) || !status.ok() ? status : Unreadable();
+    const bool answered = Await(queue) || !status.ok();
+    if (WasDropped(status) && !rules.stop.stop_requested()) return Dropped();
+    return answered ? status : Unreadable();
   }
 
   template <typename Stub, typename Request, typename Response>
@@ -147,6 +149,12 @@ class Connection {
   // Protobuf's own limit; gRPC ends the process where a call on a queue goes beyond it.
   static constexpr std::size_t kLargestMessage = std::numeric_limits<int>::max();
   static grpc::Status TooLarge();
+  // A call that nobody here cancelled, and not the daemon's service either: its gRPC, as it ended.
+  static bool WasDropped(const grpc::Status& status) {
+    return status.error_code() == grpc::StatusCode::CANCELLED && status.error_message() == "CANCELLED" &&
+           status.error_details().empty();
+  }
+  static grpc::Status Dropped();
   static grpc::Status Unreadable();
 
   // True if the peer hung up and there was never a connection: a daemon does so with a foreign client certificate,

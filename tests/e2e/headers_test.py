@@ -1,4 +1,7 @@
-"""Headers that no client of ours sends. CVE-2023-1428 of gRPC 1.51: converting one of them to text aborted the daemon."""
+"""Headers and messages that no client of ours sends. CVE-2023-1428 of gRPC 1.51: converting one of them to text aborted the daemon."""
+
+import pathlib
+import re
 
 import harness
 import raw_http2
@@ -30,6 +33,22 @@ class Headers(harness.Case):
         self.assertIn(b"grpc-status\x0216", raw_http2.call(record, INFO, ORDINARY, b"", harness.PATIENCE))
         self.assertIn("hotplate.v1.Jobs".encode(), raw_http2.call(
             record, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", (*ORDINARY, token), b"\x3a\0", harness.PATIENCE))
+
+    def test_a_message_that_is_none_is_named_by_every_call(self):
+        """gRPC's own answers would be UNIMPLEMENTED, and on a stream from the client OK and silence."""
+        daemon = self.start_daemon(name="messages")
+        record = self.record("messages")
+        token = ("authorization", "Bearer " + record["token"])
+        calls = [(service, *one) for name in (pathlib.Path(__file__).parents[2] / "proto/hotplate/v1").glob("*.proto")
+                 for service, body in re.findall(r"^service (\w+) {(.*?)^}", name.read_text(), re.M | re.S)
+                 for one in re.findall(r"rpc (\w+)\((?:stream )?(\w+)\)", body)]
+        self.assertIn(("Jobs", "Run", "RunJobsRequest"), calls)
+        for service, method, message in calls:
+            with self.subTest(service=service, method=method):
+                answer = raw_http2.call(record, f"/hotplate.v1.{service}/{method}", (*ORDINARY, token), b"\xff" * 9, harness.PATIENCE)
+                self.assertIn(b"grpc-status\x013", answer)  # INVALID_ARGUMENT
+                self.assertIn(f" is not a hotplate.v1.{message}".encode(), answer)
+        self.assertEqual(self.stop_daemon(daemon), 0)
 
     def test_with_tls(self):
         daemon = self.start_daemon(name="tls")

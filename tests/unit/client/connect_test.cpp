@@ -274,6 +274,18 @@ TEST(ConnectTest, AnotherDaemonsClientCertificateIsNamedAtOnce) {
   EXPECT_EQ(daemon.streams, 0);
 }
 
+// `hotplate status` at that moment said CANCELLED, and nothing else.
+TEST(ConnectTest, ADaemonThatShutsDownIsAboutToEnd) {
+  FakeDaemon daemon;
+  auto client = Client::Connect(In(daemon.directory()));
+  ASSERT_TRUE(client.ok()) << client.status();
+  daemon.leaves = true;
+  const absl::Status status = client->Info().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_TRUE(ConnectionLost(status));
+  EXPECT_THAT(status.ToString(), AllOf(HasSubstr("\"fake\""), HasSubstr("it is about to end")));
+}
+
 TEST(ConnectTest, ASilentPeerIsGivenUpAfterTheTimeout) {
   // Listens and never accepts.
   const int listener = socket(AF_INET, SOCK_STREAM, 0);

@@ -382,6 +382,7 @@ struct FakeDaemon::ServerService : v1::Server::Service {
     ++daemon.infos;
     if (auto status = daemon.Authorize(*context); !status.ok()) return status;
     if (auto status = daemon.UnaryFault(); !status.ok()) return status;
+    if (daemon.leaves) return {grpc::StatusCode::CANCELLED, "CANCELLED"};
     response->set_name("fake");
     return grpc::Status::OK;
   }

@@ -77,7 +77,7 @@ class FakeDaemon {
   std::atomic<int> broken_transfers{0};
   // … so many uploads that go on where an array stands are refused: the stream before is taken to be still there.
   std::atomic<int> unnoticed_breaks{0};
-  // Downloads end with CANCELLED, as those of a daemon that shuts down do.
+  // Downloads, and the question what daemon it is, end with CANCELLED, as those of a daemon that shuts down do.
   std::atomic<bool> leaves{false};
   std::atomic<std::uint64_t> break_after{0};
   // Watch breaks after each update that is new …
