@@ -132,6 +132,13 @@ absl::Status UnknownSchema(const std::string& path, std::uint32_t version) {
                                        ": use a client of the daemon's version");
 }
 
+std::string OnlyEnded(const std::string& directory, const std::vector<std::string>& names) {
+  std::string clear;
+  for (const std::string& name : names) clear += " · hotplate down " + name;
+  return "no daemon is running: " + Joined(names) + " have ended and left their records in " + directory +
+         "/servers; clear them:" + clear.substr(std::string(" ·").size()) + "; " + kHowToStart;
+}
+
 // `names`: the daemons that can be chosen.
 std::string NoDaemonHere(const std::string& directory, const std::string& wanted,
                          const std::vector<std::string>& names) {
@@ -204,23 +211,24 @@ absl::StatusOr<FoundRecord> FindRecord(const std::string& server, const std::str
     return ReadRecord(path);
   }
   const std::string current = *directory + "/current";
-  std::optional<absl::StatusOr<FoundRecord>> ended;
+  std::optional<absl::StatusOr<FoundRecord>> chosen;
   if (access(current.c_str(), F_OK) == 0) {
-    ended = ReadRecord(current);
-    if (!ended->ok() || !KnownEnded((*ended)->record)) return *std::move(ended);
+    chosen = ReadRecord(current);
+    if (!chosen->ok() || !KnownEnded((*chosen)->record)) return *std::move(chosen);
   }
-  std::vector<std::string> living;
+  const auto read = [&](const std::string& name) { return ReadRecord(*directory + "/servers/" + name + ".json"); };
+  std::vector<std::string> living, ended;
   for (const std::string& name : ListRecords(*directory)) {
-    absl::StatusOr<FoundRecord> found = ReadRecord(*directory + "/servers/" + name + ".json");
-    if (!found.ok() || !KnownEnded(found->record)) {
-      living.push_back(name);
-    } else if (!ended) {
-      ended = std::move(found);
-    }
+    const absl::StatusOr<FoundRecord> found = read(name);
+    (found.ok() && KnownEnded(found->record) ? ended : living).push_back(name);
   }
-  if (living.size() == 1) return ReadRecord(*directory + "/servers/" + living.front() + ".json");
-  // Tell the user that the daemon has ended.
-  if (living.empty() && ended) return *std::move(ended);
+  if (living.size() == 1) return read(living.front());
+  if (living.empty()) {
+    // Tell the user that the daemon has ended.
+    if (chosen) return *std::move(chosen);
+    if (ended.size() == 1) return read(ended.front());
+    if (!ended.empty()) return absl::UnavailableError(OnlyEnded(*directory, ended));
+  }
   return absl::UnavailableError(NoDaemonHere(*directory, "", living));
 }
 

@@ -30,8 +30,9 @@ absl::StatusOr<std::string> HotplateDirectory(const std::string& override_direct
 absl::Status CheckDirectory(const std::string& directory);
 
 // The record of `server` (a daemon's name, or a path with a slash in it), else of HOTPLATE_SERVER, else of `current`,
-// else the only one. Without a name, a daemon known to have ended is not chosen while another one lives. UNAVAILABLE:
-// there is none; the message says how to start a daemon. Otherwise as ReadRecord.
+// else the only one. Without a name, a daemon known to have ended is not chosen while another one lives, nor one of
+// several that ended and are not current. UNAVAILABLE: there is none; the message says how to start a daemon. Otherwise
+// as ReadRecord.
 absl::StatusOr<FoundRecord> FindRecord(const std::string& server = "", const std::string& override_directory = "");
 
 // PERMISSION_DENIED: others can read or write the record or its folder, or it belongs to another user; the message has

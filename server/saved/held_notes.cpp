@@ -13,8 +13,9 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kInterval(1);
-// The same once more, so that the daemon is seen to live.
+// The same once more, so that the daemon is seen to live; sooner where it has given further numbers to jobs.
 constexpr std::chrono::minutes kSeenInterval(5);
+constexpr std::chrono::seconds kNumbersInterval(10);
 constexpr std::chrono::seconds kRefreshInterval(10);
 constexpr std::chrono::seconds kRoomInterval(10);
 
@@ -30,6 +31,7 @@ HeldNotes::HeldNotes(core::Engine& engine, JobIds& ids, ArraySaver& saver,
 
 void HeldNotes::Run(const std::stop_token& stop) {
   std::string noted;
+  std::uint64_t noted_number = 0;
   steady_clock::time_point noted_at = steady_clock::now(), refreshed_at = noted_at, looked_at = noted_at;
   saver_.LookAtRoom();
   while (SleepUnlessStopped(stop, kInterval)) {
@@ -43,12 +45,15 @@ void HeldNotes::Run(const std::stop_token& stop) {
       saver_.LookAtRoom();
     }
     std::string held = WhatWouldGo(engine_);
-    if (held == noted && now - noted_at < kSeenInterval) continue;
-    if (absl::Status status = ids_.Note(held, engine_.last_number()); !status.ok()) {
+    const std::uint64_t number = engine_.last_number();
+    const auto interval = number == noted_number ? steady_clock::duration(kSeenInterval) : kNumbersInterval;
+    if (held == noted && now - noted_at < interval) continue;
+    if (absl::Status status = ids_.Note(held, number); !status.ok()) {
       failed_(std::string(status.message()));
       continue;
     }
     noted = std::move(held);
+    noted_number = number;
     noted_at = now;
   }
 }

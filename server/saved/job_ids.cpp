@@ -189,28 +189,39 @@ void JobIds::Refresh() {
   const absl::StatusOr<std::vector<Key>> there = List();
   if (!there.ok()) return;
   std::map<Key, v1::JobIdBlock> known;
-  std::string own_name;  // no other daemon has it
+  std::set<std::string> lived;  // when this was called last
+  std::string own_name;         // no other daemon has it
   {
     MutexLock lock(mutex_);
     known = blocks_;
+    lived = living_;
     own_name = life_.name();
   }
-  for (const Key& key : *there) {
-    const auto at = known.find(key);
-    if (at != known.end() && at->second.daemon().has_end_time()) continue;  // it does not change any more
+  const auto read = [&](const Key& key) {
     if (std::optional<v1::JobIdBlock> block = codec::ReadJobIdBlock(folder_, key)) known[key] = *std::move(block);
+  };
+  for (const Key& key : *there) {
+    if (!known.contains(key)) read(key);
   }
+  std::map<std::string, Key> newest;  // of each daemon: it writes to no other
+  for (const auto& [key, block] : known) newest[block.daemon().generation()] = key;
   std::set<std::string> living;
-  for (const auto& [key, block] : known) {
-    const v1::DaemonLife& life = block.daemon();
+  for (const auto& [generation, key] : newest) {
+    const v1::DaemonLife& life = known[key].daemon();
     if (life.has_end_time() || life.name() == own_name) continue;
     if (codec::IsNameFree(directory_, life.name())) continue;
     const std::string recorded = RecordedGeneration(directory_, life.name());
     // Without a record it starts.
-    if (recorded.empty() || recorded == life.generation()) living.insert(life.generation());
+    if (recorded.empty() || recorded == generation) living.insert(generation);
+  }
+  // Afterwards, so that the last words of one that has just ended are among them.
+  for (const auto& [generation, key] : newest) {
+    if (lived.contains(generation) || living.contains(generation)) read(key);
   }
   MutexLock lock(mutex_);
-  known.insert(blocks_.begin(), blocks_.end());  // those that were claimed meanwhile
+  for (const auto& [key, block] : blocks_) {  // as they were claimed and written meanwhile
+    if (block.daemon().generation() == life_.generation()) known[key] = block;
+  }
   blocks_ = std::move(known);
   living_ = std::move(living);
 }

@@ -115,6 +115,18 @@ class Death(harness.WithoutJournal):
         self.assertNotIn("died", out + err)
         self.hotplate("down")
 
+    def test_of_several_dead_ones_none_is_chosen(self):
+        for name in ("local", "other"):
+            self.assertEqual(self.stop_daemon(self.start_daemon(name=name), signal.SIGKILL), -signal.SIGKILL)
+        (self.directory / "current").unlink(missing_ok=True)
+        for command in ("status", "jobs", "down"):
+            self.hotplate(command, code=harness.NO_DAEMON, says=("local, other have ended", "hotplate down local", "hotplate down other"))
+        self.hotplate("down", "local", says="had died")
+        self.hotplate("--endpoint", "127.0.0.1:9", "down", code=harness.NO_DAEMON)
+        self.assertTrue(self.record_path("other").exists(), "an address was asked for")
+        self.hotplate("down", says="other (pid ")
+        self.assertEqual(list((self.directory / "servers").glob("*.json")), [])
+
     def test_a_dead_one_is_not_chosen_while_another_lives(self):
         self.killed()  # and it is the current one
         other = self.start_daemon(name="other")

@@ -284,7 +284,7 @@ class Elsewhere(Durable):
         self.kill_and_restart()
         other = self.start_daemon(name="other")
         self.hotplate("--server", "other", "result", job, code=harness.INVALID,
-                      says=f'job {job} is of daemon "local"; ask it: hotplate --server local')
+                      says=(f'job {job}', 'is of daemon "local"; ask it: hotplate --server local'))
         self.assertEqual(self.stop_daemon(other), 0)
         self.assertEqual(self.stop_daemon(self.daemon), 0)
         other = self.start_daemon(name="other")
@@ -373,7 +373,7 @@ class Broken(harness.Case):
         self.hotplate("--server", "off", "wait", job)
         self.stop_daemon(daemon, signal.SIGKILL)
         daemon = self.start_daemon("--journal", "off", name="off")
-        self.hotplate("--server", "off", "result", job, code=harness.INVALID, says=f'job {job} was of daemon "off", which died')
+        self.hotplate("--server", "off", "result", job, code=harness.INVALID, says=(f'job {job}', 'was of daemon "off", which died'))
         self.assertEqual(self.stop_daemon(daemon), 0)
 
 

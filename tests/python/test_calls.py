@@ -115,7 +115,8 @@ def test_what_is_too_much_for_the_others_dtype_is_never_cut_off(gpu):
 
 @pytest.mark.parametrize("call, says", [
     (lambda gpu: gpu.matmul(A), "matmul needs a and b; b is missing"),
-    (lambda gpu: gpu.matmul(A, A, A), "matmul takes 2 arrays (a, b); 3 were given"),
+    (lambda gpu: gpu.vector_add(A, A, A), "vector_add takes 2 arrays (a, b); 3 were given"),
+    (lambda gpu: gpu.matmul(A, A.T, None, 4), "matmul takes a, b, out by position; 4 were given"),
     (lambda gpu: gpu.matmul(A, A.T, a=A), "matmul got a twice"),
     (lambda gpu: gpu.matmul(A, A.T, transpose=True), "no argument 'transpose'; did you mean"),
     (lambda gpu: gpu.mandelbrot(10), "mandelbrot takes no arrays; 1 were given. Parameters are keywords: x_min"),

@@ -191,14 +191,14 @@ def test_a_refusal_says_what_the_command_says(daemon, gpu, tmp_path, call, words
 
 
 @pytest.mark.parametrize("call, says", [
-    (lambda gpu: gpu.norm(np.eye(2), 2), ['svd compute="values"', "add axis=0 or axis=1"]),
+    (lambda gpu: gpu.norm(np.eye(2), 2), ["write gpu.svd(x, compute_uv=False).max("]),
     (lambda gpu: gpu.norm(np.ones((2, 2, 2)), 1), ["axis=-1", 'axis="matrices"']),
     (lambda gpu: gpu.random(3, dtype="int32"), ['distribution="integers"']),
 ])
 def test_a_refusal_of_an_argument_speaks_python(gpu, call, says):
     with pytest.raises(ValueError) as refused:
         call(gpu)
-    assert "--" not in str(refused.value) and all(text in str(refused.value) for text in says), str(refused.value)
+    assert not re.search("--[a-z]", str(refused.value)) and all(text in str(refused.value) for text in says), str(refused.value)
 
 
 @pytest.mark.parametrize("call, kind, says", [

@@ -163,9 +163,9 @@ def norm(x, ord=None, p=None, axis=None, keepdims=False):
     if where in ((0, 1), (1, 0)) and where != (x.ndim - 2, x.ndim - 1):
         raise Refused("transpose")
     if of_matrices and order in (2.0, -2.0, "nuc"):
-        raise Refused("of a matrix it is gpu.svd(x, compute_uv=False).")
+        raise Refused("write gpu.svd(x, compute_uv=False).")
     if not of_matrices and order in (-1.0, -2.0):
-        raise Refused(f"of vectors it is (abs(x) ** {order!r}).sum(-1) ** (1 / {order!r})")
+        raise Refused(f"write (abs(x) ** {order!r}).sum(")
     if p is not None and ord != "p":
         raise Refused("norm: p")
     return np.asarray(expected).astype(floating(x.dtype.name))
@@ -384,91 +384,110 @@ def test_it_is_numpys_by_every_parameter(gpu, kernel):
 
 
 class Instead(NamedTuple):
-    """A value that the kernel refuses, with what it says to write: a function of the inputs that has NumPy's result."""
+    """A value that the kernel refuses, saying what to write, which is then computed: by `of_text`, where that is no expression."""
 
     value: Any
-    says: str
-    written: Any
+    of_text: Any = None
 
 
 ORDER, KINDS = ["C", "K"], [None, "quicksort", "stable", "mergesort", "heapsort"]
 Q = np.arange(12.0).reshape(3, 4)[::-1] % 5  # a matrix whose order matters
+SYMMETRIC = np.array([[4.0, 1, 0], [2, 5, 1], [1, 3, 6]])  # beside its lower triangle there is another matrix
+FORTRAN = "numpy.asfortranarray(…) of its result"
 
 
 class Called(NamedTuple):
-    """A function of NumPy's, the arrays that it is tried with, and the values of its arguments."""
+    """A function of NumPy's, the arrays that it is tried with, the values of its arguments, and what must be given."""
 
     function: Any
     arrays: dict
     values: dict
-    arguments: tuple = ()  # those of functions written in C, and of newer versions of NumPy
+    needs: dict = {}
 
 
-SYMMETRIC = np.array([[4.0, 1, 0], [2, 5, 1], [1, 3, 6]])  # beside its lower triangle there is another matrix
+def steps_of(gpu, text):
+    assert text == "z[1] - z[0] for the step, of its result z"
+    z = gpu.linspace(1, 7)
+    return z, z[1] - z[0]
+
+
+def densities(gpu, text):
+    assert text.endswith(", of its results")
+    counts, edges = gpu.histogram(Q)
+    return eval(text.partition(",")[0], {"counts": counts, "edges": edges, "numpy": np}), edges
+
+
+def in_fortrans_order(result):
+    def of(gpu, text):
+        assert text == FORTRAN
+        return np.asfortranarray(result(gpu))
+    return of
+
+
 NUMPYS = {
     "arange": Called(np.arange, {}, {
-        "start": [2], "stop": [7], "step": [2], "dtype": ["float32", np.int32], "like": [None]}, ("start", "stop", "step", "dtype", "like")),
-    "argsort": Called(np.argsort, {"a": Q}, {
-        "axis": [-1, 0, 1, None], "kind": KINDS, "order": [None], "stable": [None, True]}, ("stable",)),
-    "cholesky": Called(np.linalg.cholesky, {"a": SYMMETRIC}, {
-        "upper": [False, Instead(True, "numpy.swapaxes(gpu.cholesky(numpy.swapaxes(a, -1, -2)), -1, -2)",
-                                 lambda gpu, a: np.swapaxes(gpu.cholesky(np.swapaxes(a, -1, -2)), -1, -2))]}, ("upper",)),
-    "eigh": Called(np.linalg.eigh, {"a": SYMMETRIC}, {
-        "UPLO": ["L", "l", Instead("U", "gpu.eigh(numpy.swapaxes(a, -1, -2))", lambda gpu, a: gpu.eigh(np.swapaxes(a, -1, -2)))]}),
+        "start": [2], "stop": [7], "step": [2], "dtype": ["float32", np.int32], "like": [None]}, {"stop": 5}),
+    "argsort": Called(np.argsort, {"a": np.arange(12.0).reshape(3, 4) * 7 % 12}, {  # not all kinds keep the order of equals
+        "axis": [-1, 0, 1, None], "kind": KINDS, "order": [None], "stable": [None, True]}),
+    "cholesky": Called(np.linalg.cholesky, {"a": SYMMETRIC}, {"upper": [None, False, Instead(True)]}),
+    "eigh": Called(np.linalg.eigh, {"a": SYMMETRIC}, {"UPLO": ["L", "l", Instead("U")]}),
     "fft": Called(np.fft.fft, {"a": Q}, {
-        "n": [None, 3, 9], "axis": [-1, 1, Instead(0, "hp.xp.fft.fft(gpu.array(x), axis=…)",
-                                                   lambda gpu, a: hp.xp.fft.fft(gpu.array(a), axis=0).numpy())],
-        "norm": ["ortho", "forward", "backward"], "out": [None]}, ("out",)),
+        "n": [None, 3, 9], "axis": [-1, 1, Instead(0)], "norm": ["ortho", "forward", "backward"], "out": [None]}),
     "flatnonzero": Called(np.flatnonzero, {"a": Q}, {}),
     "full": Called(np.full, {}, {
         "shape": [3, (2, 3), [2, 3]], "fill_value": [1.5, 2], "dtype": [None, "float32"], "like": [None],
-        "order": [*ORDER[:1], Instead("F", "numpy.asfortranarray(gpu.full(…))", lambda gpu: np.asfortranarray(gpu.full((2, 3), 1.5)))]}),
+        "order": ["C", Instead("F", in_fortrans_order(lambda gpu: gpu.full((2, 3), 1.5)))]}, {"shape": (2, 3), "fill_value": 1.5}),
     "histogram": Called(np.histogram, {"a": Q}, {
-        "bins": [4, Instead([0.0, 1.0, 5.0], "gpu.function(numpy.histogram)(x, bins)",
-                            lambda gpu, a: gpu.function(np.histogram)(a, [0.0, 1.0, 5.0])),
-                 Instead("auto", "gpu.function(numpy.histogram)(x, bins)", lambda gpu, a: gpu.function(np.histogram)(a, "auto"))],
-        "range": [None, (0, 3)],
-        "density": [None, False, Instead(True, "counts / (counts.sum() * numpy.diff(edges))",
-                                         lambda gpu, a: (lambda counts, edges: (counts / (counts.sum() * np.diff(edges)), edges))(*gpu.histogram(a)))],
-        "weights": [None, Instead(Q + 1, "gpu.function(numpy.histogram)(x, bins, weights=…)",
-                                  lambda gpu, a: gpu.function(np.histogram)(a, 10, weights=Q + 1))]}),
+        "bins": [4, Instead([0.0, 1.0, 5.0]), Instead("auto")], "range": [None, (0, 3)],
+        "density": [None, False, Instead(True, densities)], "weights": [None, Instead(Q + 1)]}),
     "linspace": Called(np.linspace, {}, {
         "start": [1, 2.5], "stop": [7.0], "num": [0, 5], "endpoint": [True, False], "dtype": [None, "float32", int], "axis": [0, -1],
-        "retstep": [False, Instead(True, "whose step is (stop - start) / (num - 1)", lambda gpu: (gpu.linspace(1, 7), (7 - 1) / (50 - 1)))]}),
+        "retstep": [False, Instead(True, steps_of)]}, {"start": 1, "stop": 7}),
     "matmul": Called(np.matmul, {"a": Q, "b": Q.T.copy()}, {
-        "casting": ["same_kind"], "subok": [True, False], "order": ORDER,
-        "dtype": [None, Instead(np.float32, "gpu.matmul(a.astype(dtype), b.astype(dtype))",
-                                lambda gpu, a, b: gpu.matmul(a.astype(np.float32), b.astype(np.float32)))]},
-        ("casting", "order", "dtype", "subok")),
+        "casting": ["same_kind"], "subok": [True, False], "order": [*ORDER, Instead("F", in_fortrans_order(lambda gpu: gpu.matmul(Q, Q.T)))],
+        "dtype": [None, Instead(np.float32)]}),
     "norm": Called(np.linalg.norm, {"x": Q}, {
         "axis": [None, 0, (0, 1), (1,)], "keepdims": [False, True],
-        "ord": [None, "fro", 1, -1, np.inf, -np.inf, *(
-            Instead(order, f"gpu.svd(x, compute_uv=False).{name}(-1)",
-                    lambda gpu, x, name=name: getattr(gpu.svd(x, compute_uv=False), name)(-1))
-            for order, name in ((2, "max"), (-2, "min"), ("nuc", "sum")))]}),
-    "qr": Called(np.linalg.qr, {"a": Q}, {
-        "mode": ["reduced", "complete", Instead("r", "gpu.qr(a).r", lambda gpu, a: gpu.qr(a).r),
-                 Instead("raw", "gpu.function(numpy.linalg.qr)(a, 'raw')", lambda gpu, a: gpu.function(np.linalg.qr)(a, "raw"))]}),
+        "ord": [None, "fro", 1, -1, np.inf, -np.inf, Instead(2), Instead(-2), Instead("nuc")]}),
+    "qr": Called(np.linalg.qr, {"a": Q}, {"mode": ["reduced", "complete", Instead("r"), Instead("raw")]}),
     "searchsorted": Called(np.searchsorted, {"a": np.sort(Q.ravel()), "v": Q}, {
-        "side": ["left", "right"],
-        "sorter": [None, Instead(np.arange(12), "gpu.searchsorted(numpy.take(a, sorter), v)",
-                                 lambda gpu, a, v: gpu.searchsorted(np.take(a, np.arange(12)), v))]}),
+        "side": ["left", "right"], "sorter": [None, Instead(np.arange(12))]}),
     "slogdet": Called(np.linalg.slogdet, {"a": SYMMETRIC}, {}),
     "solve": Called(np.linalg.solve, {"a": SYMMETRIC, "b": Q[:, :2].copy()}, {}),
     "sort": Called(np.sort, {"a": Q}, {
-        "axis": [-1, 1, Instead(None, "gpu.sort(numpy.ravel(x))", lambda gpu, a: gpu.sort(np.ravel(a))), Instead(0, "hp.xp.sort(gpu.array(x), axis=…)", lambda gpu, a: hp.xp.sort(gpu.array(a), axis=0).numpy())],
-        "kind": KINDS, "order": [None], "stable": [None, True]}, ("stable",)),
+        "axis": [-1, 1, Instead(0), Instead(None)], "kind": KINDS, "order": [None], "stable": [None, True]}),
     "svd": Called(np.linalg.svd, {"a": SYMMETRIC}, {
-        "full_matrices": [True, False], "compute_uv": [True, False],
-        "hermitian": [False, Instead(True, "without hermitian=, which gives the same values", None)]}),
+        "full_matrices": [True, False], "compute_uv": [True, False], "hermitian": [False, Instead(True)]}),
 }
-# What functions must be given beside arrays.
-NEEDED = {"arange": {"stop": 5}, "linspace": {"start": 1, "stop": 7}, "full": {"shape": (2, 3), "fill_value": 1.5}}
+
+
+def arguments_of(function):
+    """Of NumPy's function, as the installed version has them; None of one that does not tell, as those written in C."""
+    try:
+        return set(inspect.signature(function).parameters)
+    except ValueError:
+        return None
 
 
 def known_to(function, name):
-    """Whether the installed NumPy has this argument; it is not asked about those of functions written in C."""
-    return not inspect.isfunction(function) or name in inspect.signature(function).parameters
+    return name in (arguments_of(function) or {name})
+
+
+def written(gpu, text, arrays, keywords):
+    """What an error says to write, computed. The arrays are those of the call, by NumPy's names and by the kernel's."""
+    first = next(iter(arrays.values()), None)
+    came = eval(text, {"gpu": gpu, "hp": hp, "numpy": np, "x": first, **arrays, **keywords})
+    # A named tuple of NumPy 2's stays with its worker.
+    return gpu.function(tuple)(came) if isinstance(came, hp.Ref) else came
+
+
+def same_as_numpys(kernel, got, expected, told):
+    for one, other in zip(got, expected, strict=True) if isinstance(expected, tuple) else [(got, expected)]:
+        one = one.numpy() if isinstance(one, hp.Array) else one
+        if kernel in ("eigh", "svd"):  # a vector's sign is nobody's
+            one, other = np.abs(one), np.abs(other)
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12, err_msg=told)
+        assert np.shape(one) == np.shape(other), told
 
 
 def test_numpys_functions_are_all_here():
@@ -477,41 +496,69 @@ def test_numpys_functions_are_all_here():
 
 @pytest.mark.parametrize("kernel", sorted(NUMPYS))
 def test_each_argument_of_numpys_is_its_own_or_says_what_to_write(gpu, kernel):
-    function, arrays, values, further = NUMPYS[kernel]
-    takes = set(inspect.signature(function).parameters) if inspect.isfunction(function) else set()
-    assert takes - set(arrays) <= set(values) <= takes | set(further), "every argument of NumPy's is tried"
-    assert set(arrays) <= takes or kernel == "matmul", "arrays by NumPy's names"
-    calls = [({}, None)] + [({name: one}, None) if not isinstance(one, Instead) else ({name: one.value}, one)
-                            for name, ones in values.items() for one in ones]
-    for keywords, instead in calls:
-        told = f"{kernel}({keywords})"
-        given = NEEDED.get(kernel, {}) | keywords
-        named = {name: value for name, value in given.items() if known_to(function, name)}
-        # By NumPy's names of the arrays too; NumPy itself takes those of functions written in C by position alone.
-        expected = function(*arrays.values(), **named) if named == given else None
-        if instead is None:
+    function, arrays, values, needs = NUMPYS[kernel]
+    takes = arguments_of(function)
+    if takes is not None and kernel != "matmul":  # whose arrays have no names, and which has arguments of all ufuncs
+        assert takes - set(arrays) - {"device", "start_or_stop"} <= set(values), "every argument of NumPy's is tried; a device is one of ours"
+        assert set(arrays) <= takes, "arrays by NumPy's names"
+    for name, one in [(None, None), *((name, one) for name, ones in values.items() for one in ones)]:
+        refused = isinstance(one, Instead)
+        keywords = {} if name is None else {name: one.value if refused else one}
+        given, told = needs | keywords, f"{kernel}({keywords})"
+        expected = function(*arrays.values(), **given) if all(known_to(function, one) for one in given) else None
+        if not refused:
             for got in (getattr(gpu, kernel)(*arrays.values(), **given), getattr(gpu, kernel)(**arrays, **given)):
                 if expected is not None:
                     compare(kernel, got, expected, arrays, {"compute": "values"} if kernel == "svd" and given.get("compute_uv") is False else {})
             continue
-        with pytest.raises((ValueError, TypeError)) as raised:
+        with pytest.raises(ValueError, match=f"{kernel}: {name} is .*: write ") as raised:
             getattr(gpu, kernel)(*arrays.values(), **given)
-        assert instead.says in str(raised.value), f"{told}: {raised.value}"
-        if instead.written is not None and expected is not None:
-            got = instead.written(gpu, *arrays.values())
-            for one, other in zip(got, expected) if isinstance(expected, tuple) else [(got, expected)]:
-                np.testing.assert_allclose(np.abs(one) if kernel == "eigh" else one, np.abs(other) if kernel == "eigh" else other,
-                                           rtol=1e-12, atol=1e-12, err_msg=told)
+        text = str(raised.value).partition(": write ")[2]
+        came = one.of_text(gpu, text) if one.of_text else written(gpu, text, arrays, keywords)
+        if expected is not None:
+            same_as_numpys(kernel, came, expected, f"{told}: {text}")
 
 
-def test_norms_of_vectors_with_powers_below_zero_say_what_to_write(gpu):
-    x = np.array([1.0, -2.0, 4.0])
-    for order in (-1, -2.5):
-        with pytest.raises(ValueError, match="of vectors it is") as raised:
-            gpu.norm(x, order)
-        written = str(raised.value).partition("of vectors it is ")[2]
-        np.testing.assert_allclose(eval(written, {"x": x}), np.linalg.norm(x, order))
-        np.testing.assert_allclose(eval(written, {"x": gpu.array(x)}).numpy(), np.linalg.norm(x, order))
+@pytest.mark.parametrize("kernel, call, numpys", [
+    ("norm", {"ord": -1}, {}), ("norm", {"ord": -2.5, "axis": 0}, {}), ("norm", {"ord": -1, "axis": 1, "keepdims": True}, {}),
+    ("norm", {"ord": 1e-3, "axis": (0,)}, {}), ("norm", {"ord": 2, "keepdims": True}, {}), ("norm", {"ord": "nuc", "axis": (-2, -1)}, {}),
+    ("norm", {"ord": -2, "axis": (1, 2), "keepdims": True}, {}), ("norm", {"ord": "2", "axis": "matrices"}, {"ord": 2, "axis": (-2, -1)}),
+    ("fft", {"axis": 0, "n": 5, "norm": "ortho"}, {}), ("fft", {"axis": 0, "transform": "ifft"}, {}),
+    ("sort", {"axis": 0, "descending": True}, None), ("searchsorted", {"sorter": np.arange(12), "side": "right"}, {}),
+    ("eigh", {"UPLO": "U", "compute": "values"}, None), ("histogram", {"weights": Q, "bins": 3, "range": (0, 4)}, {}),
+    ("svd", {"hermitian": True, "compute_uv": False}, {}),
+])
+def test_what_to_write_keeps_the_other_arguments(gpu, kernel, call, numpys):
+    """`numpys`: NumPy's words for the call, where they are others; None: it has none."""
+    arrays = {**NUMPYS[kernel].arrays}
+    if kernel == "norm":
+        axis = call.get("axis")
+        arrays["x"] = np.stack([Q, Q + 2]) + 1 if axis in ((1, 2), "matrices") else Q[0] + 1 if call == {"ord": -1} else Q + 1
+    with pytest.raises(ValueError, match="write ") as raised:
+        getattr(gpu, kernel)(*arrays.values(), **call)
+    text = str(raised.value).partition(": write ")[2]
+    came = written(gpu, text, arrays, call)
+    if numpys is None:
+        expected = {"sort": lambda: -np.sort(-Q, axis=0), "eigh": lambda: (np.linalg.eigvalsh(SYMMETRIC, "U"), np.empty((3, 0)))}[kernel]()
+    else:
+        function = np.fft.ifft if call.get("transform") == "ifft" else NUMPYS[kernel].function
+        expected = function(*arrays.values(), **{name: one for name, one in {**call, **numpys}.items() if name != "transform"})
+    same_as_numpys(kernel, came, expected, text)
+
+
+@pytest.mark.parametrize("call, says", [
+    (lambda gpu: gpu.eigh(SYMMETRIC, "X"), "UPLO is 'X', which is not computed here: give 'L' or 'U'"),
+    (lambda gpu: gpu.norm(Q, 3), "norm: ord is 3, and matrices have no such norm: give 'fro', 'nuc', 1, -1, 2"),
+    (lambda gpu: gpu.norm(Q[0], "nuc"), "only matrices have that norm"), (lambda gpu: gpu.norm(Q, "--1"), "--1"),
+    (lambda gpu: gpu.sort(Q, kind="bogo"), "kind is 'bogo', which is not computed here: leave it out"),
+    (lambda gpu: gpu.matmul(Q, Q.T, axes=[(0, 1)] * 3), "write gpu.matmul of numpy.moveaxis(a, …)"),
+    (lambda gpu: gpu.sort(gpu.array(Q), axis=0), "write hp.xp.sort(x, axis=0)"),
+    (lambda gpu: gpu.argsort(Q, 0, axis=None), "argsort got axis twice"),
+])
+def test_a_refusal_names_what_there_is(gpu, call, says):
+    with pytest.raises((ValueError, TypeError)) as raised:
+        call(gpu)
+    assert says in str(raised.value)
 
 
 # random, whose numbers are its own.

@@ -26,8 +26,9 @@ std::vector<std::string> ServerNames(const Settings& settings);
 // Nothing if there is no record, it is unsafe, or it cannot be parsed: connecting says which.
 std::optional<v1::EndpointRecord> RecordOf(const Settings& settings, const std::string& name);
 
-// The record that commands connect by, as client::FindRecord chooses it; nothing as with RecordOf. Without a name, it may
-// be another than that of ServerName: a living daemon's instead of the current one's, or the only one.
+// The record that commands connect by, as client::FindRecord chooses it; nothing as with RecordOf, or if there are
+// several and none is chosen. Without a name, it may be another than that of ServerName: a living daemon's instead of
+// the current one's, or the only one.
 std::optional<v1::EndpointRecord> ChosenRecord(const Settings& settings);
 
 // Makes `current` point at this record. NOT_FOUND names the existing records. PERMISSION_DENIED: others could have put

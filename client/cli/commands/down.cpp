@@ -127,6 +127,12 @@ absl::Status CancelJob(const Invocation& call, const FoundAllocation& found, con
   return absl::OkStatus();
 }
 
+// Whether this is a dead daemon's, still in its place.
+bool IsLeftByDead(const Invocation& call, const v1::EndpointRecord& record) {
+  const auto now = RecordOf(call.settings, record.name());
+  return now && now->generation() == record.generation() && client::KnownEnded(record);
+}
+
 // A daemon that died has left nothing but its record.
 absl::Status ClearDead(const Invocation& call, const v1::EndpointRecord& record) {
   const Death death = DeathOf(call.settings, record);
@@ -151,12 +157,13 @@ absl::Status ClearDead(const Invocation& call, const v1::EndpointRecord& record)
   return absl::OkStatus();
 }
 
-// Where no daemon answers: `why`.
-absl::Status DownWithoutDaemon(const Invocation& call, const absl::Status& why) {
+// Where no daemon answers: `why`. `chosen`: the record by which it was looked for.
+absl::Status DownWithoutDaemon(const Invocation& call, const std::optional<v1::EndpointRecord>& chosen,
+                               const absl::Status& why) {
   const auto found = LookForAllocation(call);
-  if ((!found || found->note.over()) && call.settings.server.find('/') == std::string::npos)
-    if (const auto record = ChosenRecord(call.settings); record && client::KnownEnded(*record))
-      return ClearDead(call, *record);
+  const bool by_name = call.settings.endpoint.empty() && call.settings.server.find('/') == std::string::npos;
+  if (chosen && by_name && (!found || found->note.over()) && IsLeftByDead(call, *chosen))
+    return ClearDead(call, *chosen);
   if (found && found->daemon_ended) {  // as it should be, for --all too
     const AllocationNote& note = found->note;
     RemoveNote(call.settings.directory, note.name);
@@ -252,9 +259,11 @@ absl::Status DownOne(const Invocation& call) {
   if (const auto name = ServerName(call.settings); name && call.settings.server.empty())
     if (const auto record = RecordOf(call.settings, *name); record && client::KnownEnded(*record))
       return DownAs(call, *name);
+  // Before: what is chosen afterwards may be another's.
+  const auto chosen = ChosenRecord(call.settings);
   auto client = call.TryConnect(/*retries=*/0);
   if (!client.ok())
-    return absl::IsUnavailable(client.status()) ? DownWithoutDaemon(call, client.status()) : client.status();
+    return absl::IsUnavailable(client.status()) ? DownWithoutDaemon(call, chosen, client.status()) : client.status();
   const auto info = client->Info();
   if (!info.ok()) return info.status();
   if (const absl::Status status = AskFirst(call, *info); !status.ok()) return status;

@@ -81,7 +81,7 @@ absl::Status CheckLaunch(const Site& site, const Launch& launch) {
 
 // The directives of the site's profile, in the order of the script.
 std::vector<std::string> SiteDirectives(const Site& site, const AllocationPlan& plan, TemplateValues values) {
-  // Schedulers read directives in quotes as shells do.
+  // sbatch reads its directives as a shell does.
   if (std::string& account = values["account"]; !account.empty()) account = ShellQuoted(account);
   std::vector<std::string> lines;
   for (const auto* directives : {&site.directives, &plan.offer.directives})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
+import re
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
 import numpy as np
 
 from .arguments import shown
 from .errors import InvalidCall, InvalidType
-from .numpy_only import NUMPY_ONLY, leave_out
+from .numpy_only import NUMPY_ONLY, given, leave_out, rank
 
 
 class Own(NamedTuple):
@@ -64,13 +65,13 @@ def arranged(kernel: str, form: Form, inputs: Sequence[Any], names: Sequence[str
     keywords = dict(keywords)
     _rename(form.arrays, names, names[:len(arrays)], keywords)
     for name, value in zip(form.positions, behind):
-        if keywords.get(name) is not None:
+        if name in keywords:
             raise InvalidType(f"{kernel} got {name} twice: by position and as a keyword")
         keywords[name] = value
-    given = dict(zip(names, arrays))
+    by_name = dict(zip(names, arrays))
     if kernel in NUMPY_ONLY:
-        leave_out(kernel, keywords, _rank(given.get(names[0], keywords.get(names[0]))) if names else None)
-    return arrays, keywords, form.rewrite(keywords, len(behind), given)
+        leave_out(kernel, keywords, by_name.get(names[0], keywords.get(names[0])) if names else None)
+    return arrays, keywords, form.rewrite(keywords, len(behind), by_name)
 
 
 def _rename(aliases: Mapping[str, str], names: Sequence[str], taken: Sequence[str], keywords: dict[str, Any]) -> None:
@@ -83,14 +84,6 @@ def _rename(aliases: Mapping[str, str], names: Sequence[str], taken: Sequence[st
         if name in keywords:
             raise InvalidType(f"{name}= and NumPy's name for it were given; give one of them")
     keywords.update(arrays)
-
-
-def _rank(x: Any) -> Optional[int]:
-    """An array's number of axes; nothing if it is not there, or a file, which only the daemon reads."""
-    if x is None or hasattr(x, "__fspath__"):
-        return None
-    axes: int = x.ndim if hasattr(x, "ndim") else np.ndim(x)
-    return axes
 
 
 def _arange(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
@@ -156,36 +149,49 @@ def _svd(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) 
 
 
 def _norm(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
-    order, axis, rank = keywords.get("ord"), keywords.get("axis"), _rank(values.get("x", keywords.get("x")))
+    order: Any = keywords.get("ord")
+    axis: Any = keywords.get("axis")
+    if order is None and axis is None:
+        return
+    axes = rank(values.get("x", keywords.get("x")))
     if isinstance(axis, tuple):
-        axis = keywords["axis"] = axis[0] if len(axis) == 1 else _matrices(rank or 0, axis)
-    of_matrices = axis == "matrices" or rank == 2 and axis in (None, "all")
-    of_vectors = not of_matrices and (axis not in (None, "all") or rank == 1)
-    if of_vectors and isinstance(order, str) and order == "nuc":
-        raise InvalidCall("norm: ord is 'nuc', and only matrices have that norm; for vectors give a number")
-    if isinstance(order, str) and order.lstrip("-").isdigit():  # the command's spelling
+        axis = keywords["axis"] = axis[0] if len(axis) == 1 else _matrices(axes, axis)
+    if isinstance(order, str) and re.fullmatch("-?[0-9]+", order):  # the command's spelling
         order = int(order)
-    singular = {"nuc": "sum", 2: "max", -2: "min"}.get(order) if isinstance(order, (int, float, str, np.number)) else None
-    if singular and not of_vectors and (of_matrices or order != 2):
-        keepdims = ", keepdims=True" if keywords.get("keepdims") else ""
-        raise InvalidCall(f"norm: ord is {order!r}, which is not computed here; of a matrix it is "
-                          f"gpu.svd(x, compute_uv=False).{singular}(-1{keepdims})")
-    if not isinstance(order, (int, float, np.number)) or isinstance(order, bool) or np.isinf(order) or order in (0, 1):
+    number = isinstance(order, (int, float, np.number)) and not isinstance(order, bool)
+    if axis in (None, "all") and axes not in (1, 2):
+        of_matrices = of_vectors = False  # the daemon knows, or refuses
+    else:
+        of_matrices = axis == "matrices" or axis in (None, "all") and axes == 2
+        of_vectors = not of_matrices
+    keepdims = bool(keywords.get("keepdims"))
+    if of_matrices:
+        singular = {"nuc": "sum", 2: "max", -2: "min"}.get(order) if number or order == "nuc" else None
+        if singular:
+            raise InvalidCall(f"norm: ord is {order!r}, which is not computed here: write gpu.svd(x, compute_uv=False)."
+                              f"{singular}(-1){'[..., None, None]' if keepdims else ''}")
+        if number and not np.isinf(order) and order not in (1, -1):
+            raise InvalidCall(f"norm: ord is {order!r}, and matrices have no such norm: give 'fro', 'nuc', 1, -1, 2, -2, inf or "
+                              "-inf; for the vectors in it, axis=0 or axis=1")
+        return
+    if order == "nuc":
+        raise InvalidCall("norm: ord is 'nuc', and only matrices have that norm: for vectors give a number")
+    if not number or np.isinf(order) or order in (0, 1, 2):
         return  # a choice
-    if of_matrices and order != -1:
-        raise InvalidCall(f"norm: ord is {order!r}, and matrices have no such norm: give 'fro', 'nuc', 1, -1, 2, -2, inf or "
-                          "-inf; for the vectors in it, axis=0 or axis=1")
-    if of_vectors and not 0.01 <= order <= 1000:
-        raise InvalidCall(f"norm: ord is {order!r}, which is not computed here; of vectors it is "
-                          f"(abs(x) ** {float(order)!r}).sum(-1) ** (1 / {float(order)!r})")
-    if order not in (-1, 2):
-        if keywords.get("p") is not None:
-            raise InvalidType(f"norm: p= is for ord='p', and ord is {order!r}; give one of them")
-        keywords["ord"], keywords["p"] = "p", order
+    power = float(order)
+    if of_vectors and not 0.01 <= power <= 1000:
+        along = ", ".join([*([] if axis in (None, "all") else [f"axis={int(axis)}"]), *(["keepdims=True"] if keepdims else [])])
+        raise InvalidCall(f"norm: ord is {order!r}, which is not computed here: write (abs(x) ** {power!r}).sum({along}) ** "
+                          f"(1 / {power!r})")
+    if order == -1:
+        return
+    if keywords.get("p") is not None:
+        raise InvalidType(f"norm: p= is for ord='p', and ord is {order!r}; give one of them")
+    keywords["ord"], keywords["p"] = "p", order
 
 
-def _matrices(rank: int, axis: tuple[Any, ...]) -> str:
-    if axis in ((-2, -1), (rank - 2, -1), (-2, rank - 1), (rank - 2, rank - 1)):
+def _matrices(axes: int, axis: tuple[Any, ...]) -> str:
+    if axis in ((-2, -1), (axes - 2, -1), (-2, axes - 1), (axes - 2, axes - 1)):
         return "matrices"
     raise InvalidCall(f"norm: axis is {shown(axis)}; matrices must be in the last two axes, (-2, -1): transpose x first")
 
@@ -201,7 +207,7 @@ def _histogram(keywords: dict[str, Any], by_position: int, values: Mapping[str, 
     bins: Any = keywords.get("bins")
     if isinstance(bins, str) or np.ndim(bins) > 0:
         raise InvalidCall(f"histogram: bins is {shown(bins)}, and here it is a number, of bins of equal width: write "
-                          "gpu.function(numpy.histogram)(x, bins)")
+                          f"gpu.function(numpy.histogram)(x, bins{given(keywords, 'range')})")
     limits = keywords.get("range")
     if isinstance(limits, (tuple, list)):
         if len(limits) != 2 or not {keywords.get("low"), keywords.get("high")} <= {None}:
