@@ -13,9 +13,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kInterval(1);
-// The same once more, so that the daemon is seen to live; sooner where it has given further numbers to jobs.
+// The same once more, so that the daemon is seen to live.
 constexpr std::chrono::minutes kSeenInterval(5);
-constexpr std::chrono::seconds kNumbersInterval(10);
 constexpr std::chrono::seconds kRefreshInterval(10);
 constexpr std::chrono::seconds kRoomInterval(10);
 
@@ -46,8 +45,7 @@ void HeldNotes::Run(const std::stop_token& stop) {
     }
     std::string held = WhatWouldGo(engine_);
     const std::uint64_t number = engine_.last_number();
-    const auto interval = number == noted_number ? steady_clock::duration(kSeenInterval) : kNumbersInterval;
-    if (held == noted && now - noted_at < interval) continue;
+    if (held == noted && number == noted_number && now - noted_at < kSeenInterval) continue;
     if (absl::Status status = ids_.Note(held, number); !status.ok()) {
       failed_(std::string(status.message()));
       continue;

@@ -289,7 +289,7 @@ class Elsewhere(Durable):
         self.assertEqual(self.stop_daemon(self.daemon), 0)
         other = self.start_daemon(name="other")
         self.hotplate("--server", "other", "result", job, code=harness.INVALID,
-                      says=(f'job {job} was of daemon "local", which died', f"hotplate show {job}"))
+                      says=(f"job {job}", 'was of daemon "local", which died', f"hotplate show {job}"))
         self.hotplate("--server", "other", "show", job, says="COMPLETED")
         self.assertEqual(self.stop_daemon(other), 0)
 
