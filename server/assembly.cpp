@@ -83,7 +83,7 @@ absl::Status Assembly::Start() {
 }
 
 void Assembly::GiveUp() {
-  if (job_ids_ != nullptr) job_ids_->End(0, std::nullopt).IgnoreError();
+  if (job_ids_ != nullptr) job_ids_->End({}, std::nullopt).IgnoreError();
 }
 
 absl::Status Assembly::OpenJobIds() {
@@ -148,6 +148,7 @@ absl::Status Assembly::OpenDevices() {
   limits.total_bytes = config_.array_bytes != 0 ? config_.array_bytes : host.bytes / 4 * 3;
   limits.array_bytes = config_.max_array_bytes != 0 ? config_.max_array_bytes : limits.total_bytes;
   limits.longest_lease = config_.longest_lease;
+  limits.first_number = job_ids_->FirstArray();
   arrays_ = std::make_unique<core::ArrayStore>(limits, clock_);
   SpareMemory::Keep(host.bytes / 16);
   program_bytes_ = config_.program_bytes != 0 ? config_.program_bytes : host.bytes;

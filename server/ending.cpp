@@ -235,7 +235,9 @@ void Ending::Leave() {
     }
     daemon_.log()->info("stopped");
     daemon_.log()->flush();
-    daemon_.job_ids().End(daemon_.engine().last_number(), last_words_).IgnoreError();
+    daemon_.job_ids()
+        .End({daemon_.engine().last_number(), daemon_.engine().arrays().last_number()}, last_words_)
+        .IgnoreError();
     if (DurableJobs* const durable = daemon_.durable(); durable != nullptr) durable->Close(reason_);
     done->set_value();
   }).detach();

@@ -69,7 +69,7 @@ absl::StatusOr<Client> Client::Connect(const ConnectOptions& given, const Cancel
   if (options.contact) {
     v1::GetServerInfoResponse info;
     const absl::Status status = connection->Call(
-        connection->server(), &v1::Server::Stub::PrepareAsyncGetInfo, v1::GetServerInfoRequest(), info,
+        &Target::server, &v1::Server::Stub::PrepareAsyncGetInfo, v1::GetServerInfoRequest(), info,
         {.repeat = Repeat::kNever, .deadline = options.connect_timeout, .stop = Impl::TokenOf(cancellation)});
     if (absl::IsDeadlineExceeded(status)) {
       const auto waited = std::chrono::duration_cast<std::chrono::milliseconds>(options.connect_timeout);
@@ -90,7 +90,7 @@ absl::StatusOr<Client> Client::Connect(const ConnectOptions& given, const Cancel
 absl::StatusOr<std::vector<v1::KernelSpec>> Client::Kernels(const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::ListKernelsResponse response;
-  const absl::Status status = c.Call(c.catalogue(), &v1::Catalogue::Stub::PrepareAsyncListKernels, {}, response,
+  const absl::Status status = c.Call(&Target::catalogue, &v1::Catalogue::Stub::PrepareAsyncListKernels, {}, response,
                                      {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::vector<v1::KernelSpec>(std::move_iterator(response.mutable_kernels()->begin()),
@@ -103,8 +103,8 @@ absl::StatusOr<v1::KernelSpec> Client::Describe(const std::string& kernel, const
   v1::DescribeKernelRequest request;
   request.set_kernel(kernel);
   v1::DescribeKernelResponse response;
-  const absl::Status status = c.Call(c.catalogue(), &v1::Catalogue::Stub::PrepareAsyncDescribeKernel, request, response,
-                                     {.stop = Impl::TokenOf(cancellation)});
+  const absl::Status status = c.Call(&Target::catalogue, &v1::Catalogue::Stub::PrepareAsyncDescribeKernel, request,
+                                     response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_kernel());
 }
@@ -115,7 +115,7 @@ absl::StatusOr<v1::TelemetrySnapshotResponse> Client::Telemetry(std::uint32_t hi
   v1::TelemetrySnapshotRequest request;
   request.set_history(history);
   v1::TelemetrySnapshotResponse response;
-  const absl::Status status = c.Call(c.telemetry(), &v1::Telemetry::Stub::PrepareAsyncSnapshot, request, response,
+  const absl::Status status = c.Call(&Target::telemetry, &v1::Telemetry::Stub::PrepareAsyncSnapshot, request, response,
                                      {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
@@ -133,15 +133,18 @@ absl::Status Client::WatchTelemetry(nanoseconds interval,
     return enough ? WatchStep::kDone : WatchStep::kProgress;
   };
   return WatchStream<v1::WatchTelemetryResponse>(
-      c, [&](grpc::ClientContext& context, bool /*again*/) { return c.telemetry().Watch(&context, request); },
+      c,
+      [&](const Target& target, grpc::ClientContext& context, bool /*again*/) {
+        return target.telemetry->Watch(&context, request);
+      },
       on_message, Impl::TokenOf(cancellation));
 }
 
 absl::StatusOr<v1::GetServerInfoResponse> Client::Info(const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::GetServerInfoResponse response;
-  const absl::Status status =
-      c.Call(c.server(), &v1::Server::Stub::PrepareAsyncGetInfo, {}, response, {.stop = Impl::TokenOf(cancellation)});
+  const absl::Status status = c.Call(&Target::server, &v1::Server::Stub::PrepareAsyncGetInfo, {}, response,
+                                     {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
 }
@@ -149,7 +152,7 @@ absl::StatusOr<v1::GetServerInfoResponse> Client::Info(const Cancellation* cance
 absl::StatusOr<v1::ListCachesResponse> Client::ListCaches(const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::ListCachesResponse response;
-  const absl::Status status = c.Call(c.server(), &v1::Server::Stub::PrepareAsyncListCaches, {}, response,
+  const absl::Status status = c.Call(&Target::server, &v1::Server::Stub::PrepareAsyncListCaches, {}, response,
                                      {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
@@ -160,7 +163,8 @@ absl::StatusOr<v1::ClearCachesResponse> Client::ClearCaches(const std::vector<st
   v1::ClearCachesRequest request;
   request.mutable_names()->Add(names.begin(), names.end());
   v1::ClearCachesResponse response;
-  const absl::Status status = c.Call(c.server(), &v1::Server::Stub::PrepareAsyncClearCaches, request, response, {});
+  const absl::Status status =
+      c.Call(&Target::server, &v1::Server::Stub::PrepareAsyncClearCaches, request, response, {});
   if (!status.ok()) return status;
   return response;
 }
@@ -170,7 +174,8 @@ absl::StatusOr<v1::PruneJournalResponse> Client::PruneJournal(nanoseconds older_
   v1::PruneJournalRequest request;
   ToWire(older_than, *request.mutable_older_than());
   v1::PruneJournalResponse response;
-  const absl::Status status = c.Call(c.server(), &v1::Server::Stub::PrepareAsyncPruneJournal, request, response, {});
+  const absl::Status status =
+      c.Call(&Target::server, &v1::Server::Stub::PrepareAsyncPruneJournal, request, response, {});
   if (!status.ok()) return status;
   return response;
 }
@@ -180,7 +185,8 @@ absl::Status Client::Drain(std::optional<nanoseconds> timeout) {
   v1::DrainRequest request;
   if (timeout) ToWire(*timeout, *request.mutable_timeout());
   v1::DrainResponse response;
-  return c.Call(c.server(), &v1::Server::Stub::PrepareAsyncDrain, request, response);
+  // Not repeated, like Shutdown: another start of the daemon is not meant.
+  return c.Call(&Target::server, &v1::Server::Stub::PrepareAsyncDrain, request, response, {.repeat = Repeat::kNever});
 }
 
 absl::Status Client::Shutdown(std::optional<nanoseconds> drain_timeout) {
@@ -189,17 +195,19 @@ absl::Status Client::Shutdown(std::optional<nanoseconds> drain_timeout) {
   if (drain_timeout) ToWire(*drain_timeout, *request.mutable_drain_timeout());
   v1::ShutdownResponse response;
   // Not repeated: a daemon that goes is not there to be asked again.
-  return c.Call(c.server(), &v1::Server::Stub::PrepareAsyncShutdown, request, response, {.repeat = Repeat::kNever});
+  return c.Call(&Target::server, &v1::Server::Stub::PrepareAsyncShutdown, request, response,
+                {.repeat = Repeat::kNever});
 }
 
 absl::Status Client::CloseSession() {
   const Connection& c = *impl_->connection;
   v1::CloseSessionResponse response;
-  return c.Call(c.server(), &v1::Server::Stub::PrepareAsyncCloseSession, v1::CloseSessionRequest(), response);
+  return c.Call(&Target::server, &v1::Server::Stub::PrepareAsyncCloseSession, v1::CloseSessionRequest(), response);
 }
 
 const v1::EndpointRecord& Client::record() const { return impl_->connection->found().record; }
 const std::string& Client::server_name() const { return record().name(); }
+std::size_t Client::moves() const { return impl_->connection->moves(); }
 const std::string& Client::session() const { return impl_->connection->session(); }
 
 }  // namespace hotplate::client

@@ -27,6 +27,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -405,12 +406,17 @@ class Client {
 
   // The daemon's record as it was read, with ConnectOptions::endpoint in place of its addresses if given; and the name
   // in it.
+  // After the daemon was started anew, of that start.
   const v1::EndpointRecord& record() const;
+  // How often this client has gone over to another start of its daemon: arrays of before are not there by their ids.
+  std::size_t moves() const;
   const std::string& server_name() const;
   const std::string& session() const;
 
  private:
   class Impl;
+  struct Flight;
+  static void Begin(Impl& impl, const std::shared_ptr<Flight>& flight, const std::stop_token& stop);
   explicit Client(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<Impl> impl_;
 };

@@ -23,7 +23,7 @@ absl::StatusOr<std::pair<v1::Array, Signature>> ArrayToRead(const Connection& co
   request.set_array_id(id);
   v1::DescribeArrayResponse response;
   const absl::Status status =
-      connection.Call(connection.arrays(), &v1::Arrays::Stub::PrepareAsyncDescribe, request, response, {.stop = stop});
+      connection.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncDescribe, request, response, {.stop = stop});
   if (!status.ok()) return status;
   absl::StatusOr<Signature> signature = FromWire(response.array().signature());
   if (!signature.ok()) return signature.status();
@@ -69,8 +69,10 @@ absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const PutOptions& o
   if (const absl::Status status = CheckView(NameIn(options.name), view); !status.ok()) return status;
   const std::stop_token stop = Impl::TokenOf(cancellation);
   if (!options.lease) impl_->stream().Open();  // the array goes with the session, which the stream keeps
-  return PutArray(*impl_->connection, view.signature, options, stop, [&](const std::string& id) {
-    return Upload(*impl_->connection, id, view.bytes, RulesFor(options.on_upload, view.bytes.size(), stop));
+  return StartingOver(*impl_->connection, [&] {
+    return PutArray(*impl_->connection, view.signature, options, stop, [&](const std::string& id) {
+      return Upload(*impl_->connection, id, view.bytes, RulesFor(options.on_upload, view.bytes.size(), stop));
+    });
   });
 }
 
@@ -80,8 +82,10 @@ absl::StatusOr<v1::Array> Client::Put(const ArraySource& source, const PutOption
   if (const absl::Status status = CheckSignature(NameIn(options.name), source.signature); !status.ok()) return status;
   const std::stop_token stop = Impl::TokenOf(cancellation);
   if (!options.lease) impl_->stream().Open();  // the array goes with the session, which the stream keeps
-  return PutArray(*impl_->connection, source.signature, options, stop, [&](const std::string& id) {
-    return Upload(*impl_->connection, id, source, RulesFor(options.on_upload, *ByteSize(source.signature), stop));
+  return StartingOver(*impl_->connection, [&] {
+    return PutArray(*impl_->connection, source.signature, options, stop, [&](const std::string& id) {
+      return Upload(*impl_->connection, id, source, RulesFor(options.on_upload, *ByteSize(source.signature), stop));
+    });
   });
 }
 
@@ -100,28 +104,32 @@ absl::StatusOr<OutputArray> Client::GetPieces(const std::string& id_or_name, con
 absl::StatusOr<OutputArray> Client::Get(const std::string& id_or_name, const OnProgress& on_download,
                                         const Cancellation* cancellation) {
   const Connection& connection = *impl_->connection;
-  const auto array = ArrayToRead(connection, id_or_name, Impl::TokenOf(cancellation));
-  if (!array.ok()) return array.status();
-  const auto& [described, signature] = *array;
-  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = DownloadArray(
-      connection, described.id(), signature, RulesFor(on_download, described.bytes(), Impl::TokenOf(cancellation)));
-  if (!buffer.ok()) return buffer.status();
-  return OutputArray{signature, *std::move(buffer), described.id()};
+  return StartingOver(connection, [&]() -> absl::StatusOr<OutputArray> {
+    const auto array = ArrayToRead(connection, id_or_name, Impl::TokenOf(cancellation));
+    if (!array.ok()) return array.status();
+    const auto& [described, signature] = *array;
+    absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = DownloadArray(
+        connection, described.id(), signature, RulesFor(on_download, described.bytes(), Impl::TokenOf(cancellation)));
+    if (!buffer.ok()) return buffer.status();
+    return OutputArray{signature, *std::move(buffer), described.id()};
+  });
 }
 
 absl::Status Client::GetInto(const std::string& id_or_name, std::span<std::byte> destination,
                              const OnProgress& on_download, const Cancellation* cancellation) {
   const Connection& connection = *impl_->connection;
-  const auto array = ArrayToRead(connection, id_or_name, Impl::TokenOf(cancellation));
-  if (!array.ok()) return array.status();
-  const auto& [described, signature] = *array;
-  if (described.bytes() != destination.size()) {
-    return absl::InvalidArgumentError("array " + id_or_name + ", " + ToString(signature) + ", has " +
-                                      std::to_string(described.bytes()) + " bytes; the destination has " +
-                                      std::to_string(destination.size()));
-  }
-  return Download(connection, described.id(), 0, destination,
-                  RulesFor(on_download, described.bytes(), Impl::TokenOf(cancellation)));
+  return StartingOver(connection, [&] {
+    const auto array = ArrayToRead(connection, id_or_name, Impl::TokenOf(cancellation));
+    if (!array.ok()) return array.status();
+    const auto& [described, signature] = *array;
+    if (described.bytes() != destination.size()) {
+      return absl::InvalidArgumentError("array " + id_or_name + ", " + ToString(signature) + ", has " +
+                                        std::to_string(described.bytes()) + " bytes; the destination has " +
+                                        std::to_string(destination.size()));
+    }
+    return Download(connection, described.id(), 0, destination,
+                    RulesFor(on_download, described.bytes(), Impl::TokenOf(cancellation)));
+  });
 }
 
 absl::Status Client::GetRange(const std::string& id_or_name, std::uint64_t offset, std::span<std::byte> destination,
@@ -139,7 +147,7 @@ absl::StatusOr<v1::Array> Client::DescribeArray(const std::string& id_or_name, c
   v1::DescribeArrayRequest request;
   request.set_array_id(id_or_name);
   v1::DescribeArrayResponse response;
-  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::PrepareAsyncDescribe, request, response,
+  const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncDescribe, request, response,
                                      {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_array());
@@ -148,8 +156,8 @@ absl::StatusOr<v1::Array> Client::DescribeArray(const std::string& id_or_name, c
 absl::StatusOr<v1::ListArraysResponse> Client::Arrays(const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::ListArraysResponse response;
-  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::PrepareAsyncList, v1::ListArraysRequest(), response,
-                                     {.stop = Impl::TokenOf(cancellation)});
+  const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncList, v1::ListArraysRequest(),
+                                     response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
 }
@@ -161,7 +169,7 @@ absl::Status Client::Free(const std::string& id_or_name, const Cancellation* can
   request.set_array_id(id_or_name);
   v1::FreeArrayResponse response;
   // Not repeated: by then the name may belong to another array.
-  return c.Call(c.arrays(), &v1::Arrays::Stub::PrepareAsyncFree, request, response,
+  return c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncFree, request, response,
                 {.repeat = Repeat::kNever, .stop = Impl::TokenOf(cancellation)});
 }
 
@@ -173,7 +181,7 @@ absl::StatusOr<v1::Array> Client::Renew(const std::string& id_or_name, nanosecon
   request.set_array_id(id_or_name);
   ToWire(lease, *request.mutable_lease());
   v1::RenewArrayResponse response;
-  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::PrepareAsyncRenew, request, response,
+  const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncRenew, request, response,
                                      {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_array());
@@ -185,7 +193,7 @@ absl::StatusOr<std::string> Client::SaveArray(const std::string& id_or_name, con
   v1::SaveArrayRequest request;
   request.set_array_id(id_or_name);
   v1::SaveArrayResponse response;
-  const absl::Status status = c.Call(c.arrays(), &v1::Arrays::Stub::PrepareAsyncSave, request, response,
+  const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncSave, request, response,
                                      {.no_deadline = true, .stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_file());

@@ -51,18 +51,22 @@ absl::StatusOr<v1::CheckJobResponse> Client::Check(const std::string& kernel,
   *request.mutable_job() = SpecFor(kernel, options, c.request_ids());
   AddInputs(inputs, ViewsAs::kSignature, *request.mutable_job());
   v1::CheckJobResponse response;
-  const absl::Status status =
-      c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncCheck, request, response, {.stop = Impl::TokenOf(cancellation)});
+  const absl::Status status = c.Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncCheck, request, response,
+                                     {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
 }
 
 absl::StatusOr<JobResult> Client::Run(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                       const JobOptions& options, const Cancellation* cancellation) {
-  JobRun run(*impl_->connection, kernel, inputs, options, Impl::TokenOf(cancellation));
-  absl::StatusOr<v1::JobSpec> spec = run.Prepare();
-  if (!spec.ok()) return spec.status();
-  return run.Complete(impl_->stream().Run(*std::move(spec), options, run.deadline(), run.stop()));
+  const auto once = [&]() -> absl::StatusOr<JobResult> {
+    JobRun run(*impl_->connection, kernel, inputs, options, Impl::TokenOf(cancellation));
+    absl::StatusOr<v1::JobSpec> spec = run.Prepare();
+    if (!spec.ok()) return spec.status();
+    return run.Complete(impl_->stream().Run(*std::move(spec), options, run.deadline(), run.stop()));
+  };
+  // Whoever takes pieces has taken some.
+  return options.take_output ? once() : StartingOver(*impl_->connection, once);
 }
 
 absl::StatusOr<JobResult> Client::Eval(const std::string& text, const std::map<std::string, Input>& inputs,
@@ -72,29 +76,34 @@ absl::StatusOr<JobResult> Client::Eval(const std::string& text, const std::map<s
   return Run("expression", inputs, expression, cancellation);
 }
 
-void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> inputs, JobOptions options,
-                      std::function<void(absl::StatusOr<JobResult>)> done, const Cancellation* cancellation) {
-  // Everything captured below ends before the Impl does.
-  Impl& impl = *impl_;
-  struct Flight {
-    std::optional<EitherStop> either;
-    std::optional<JobRun> run;
-    std::function<void(absl::StatusOr<JobResult>)> done;
-  };
-  const auto flight = std::make_shared<Flight>();
-  const std::stop_token stop = Impl::TokenOf(cancellation);
-  flight->run.emplace(*impl.connection, kernel, std::move(inputs), std::move(options), stop);
-  flight->done = std::move(done);
+// What RunAsync has in flight.
+struct Client::Flight {
+  std::optional<EitherStop> either;
+  std::optional<JobRun> run;
+  std::function<void(absl::StatusOr<JobResult>)> done;
+  std::size_t moves = 0;  // Connection::moves when it began
+};
+
+void Client::Begin(Impl& impl, const std::shared_ptr<Flight>& flight, const std::stop_token& stop) {
+  flight->moves = impl.connection->moves();
   // For work on a worker thread, which must end with the client too. Work on the client's stream ends with it anyway.
   const auto end_with_client = [&impl, stop](Flight& on_worker) {
     on_worker.either.emplace(impl.closing.source.get_token(), stop);
     on_worker.run->LeaveNothingAfter(on_worker.either->token(), impl.closing);
   };
-  const auto ended = [&impl, flight, end_with_client](absl::StatusOr<EndedJob> end) {
-    JobRun& run = *flight->run;
-    if (!run.has_uploads() && !HasArrays(end)) return flight->done(run.Complete(std::move(end)));
+  const auto complete = [&impl, flight, stop](absl::StatusOr<EndedJob> end) {
+    absl::StatusOr<JobResult> result = flight->run->Complete(std::move(end));
+    const bool anew = !result.ok() && impl.connection->moves() != flight->moves && WentWithTheDaemon(result.status()) &&
+                      !flight->run->options().take_output;
+    if (!anew) return flight->done(std::move(result));
+    flight->run.emplace(flight->run->Again(stop));
+    flight->either.reset();
+    Begin(impl, flight, stop);
+  };
+  const auto ended = [&impl, flight, end_with_client, complete](absl::StatusOr<EndedJob> end) {
+    if (!flight->run->has_uploads() && !HasArrays(end)) return complete(std::move(end));
     if (!flight->either) end_with_client(*flight);
-    impl.workers.Add([flight, end = std::move(end)] { flight->done(flight->run->Complete(end)); });
+    impl.workers.Add([complete, end = std::move(end)] { complete(end); });
   };
   const auto start = [&impl, flight, ended, stop](absl::StatusOr<v1::JobSpec> spec) {
     if (!spec.ok()) return ended(spec.status());
@@ -105,6 +114,17 @@ void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> in
   }
   end_with_client(*flight);
   impl.workers.Add([flight, start] { start(flight->run->Prepare()); });
+}
+
+void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> inputs, JobOptions options,
+                      std::function<void(absl::StatusOr<JobResult>)> done, const Cancellation* cancellation) {
+  // Everything captured below ends before the Impl does.
+  Impl& impl = *impl_;
+  const auto flight = std::make_shared<Flight>();
+  const std::stop_token stop = Impl::TokenOf(cancellation);
+  flight->run.emplace(*impl.connection, kernel, std::move(inputs), std::move(options), stop);
+  flight->done = std::move(done);
+  Begin(impl, flight, stop);
 }
 
 std::future<absl::StatusOr<JobResult>> Client::RunAsync(const std::string& kernel, std::map<std::string, Input> inputs,
@@ -119,41 +139,46 @@ std::future<absl::StatusOr<JobResult>> Client::RunAsync(const std::string& kerne
 absl::StatusOr<JobResult> Client::Execute(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                           const JobOptions& options, const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
-  JobRun run(c, kernel, inputs, options, Impl::TokenOf(cancellation));
-  absl::StatusOr<v1::JobSpec> spec = run.Prepare();
-  if (!spec.ok()) return spec.status();
-  if (SessionKeeps(options)) impl_->stream().Open();
-  v1::ExecuteJobRequest request;
-  *request.mutable_job() = *std::move(spec);
-  v1::ExecuteJobResponse response;
-  // Repeated under the same request_id. The job has no deadline of its own here; a daemon that is gone is noticed
-  // anyway.
-  const absl::Status status = c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncExecute, request, response,
-                                     {.no_deadline = true, .until = run.deadline(), .stop = run.stop()});
-  if (!status.ok()) return run.Complete(status);
-  return run.Complete(EndedJob{response.job_id(), std::move(*response.mutable_end())});
+  const auto once = [&]() -> absl::StatusOr<JobResult> {
+    JobRun run(c, kernel, inputs, options, Impl::TokenOf(cancellation));
+    absl::StatusOr<v1::JobSpec> spec = run.Prepare();
+    if (!spec.ok()) return spec.status();
+    if (SessionKeeps(options)) impl_->stream().Open();
+    v1::ExecuteJobRequest request;
+    *request.mutable_job() = *std::move(spec);
+    v1::ExecuteJobResponse response;
+    // Repeated under the same request_id. The job has no deadline of its own here; a daemon that is gone is noticed
+    // anyway.
+    const absl::Status status = c.Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncExecute, request, response,
+                                       {.no_deadline = true, .until = run.deadline(), .stop = run.stop()});
+    if (!status.ok()) return run.Complete(status);
+    return run.Complete(EndedJob{response.job_id(), std::move(*response.mutable_end())});
+  };
+  return options.take_output ? once() : StartingOver(c, once);
 }
 
 absl::StatusOr<std::string> Client::Submit(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                            const JobOptions& options, const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
-  JobRun run(c, kernel, inputs, options, Impl::TokenOf(cancellation));
-  absl::StatusOr<v1::JobSpec> spec = run.Prepare();
-  if (!spec.ok()) return spec.status();
-  if (run.stop().stop_requested()) {
-    run.FreeUploads().IgnoreError();
-    return absl::CancelledError("cancelled before the job was sent");
-  }
-  if (SessionKeeps(options)) impl_->stream().Open();
-  v1::SubmitJobRequest request;
-  *request.mutable_job() = *std::move(spec);
-  v1::SubmitJobResponse response;
-  const absl::Status status =
-      c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncSubmit, request, response, {.until = run.deadline()});
-  // The queued job holds its inputs now.
-  if (!IsConnectionLoss(status)) run.FreeUploads().IgnoreError();
-  if (!status.ok()) return status;
-  return response.job_id();
+  return StartingOver(c, [&]() -> absl::StatusOr<std::string> {
+    JobRun run(c, kernel, inputs, options, Impl::TokenOf(cancellation));
+    absl::StatusOr<v1::JobSpec> spec = run.Prepare();
+    if (!spec.ok()) return spec.status();
+    if (run.stop().stop_requested()) {
+      run.FreeUploads().IgnoreError();
+      return absl::CancelledError("cancelled before the job was sent");
+    }
+    if (SessionKeeps(options)) impl_->stream().Open();
+    v1::SubmitJobRequest request;
+    *request.mutable_job() = *std::move(spec);
+    v1::SubmitJobResponse response;
+    const absl::Status status =
+        c.Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncSubmit, request, response, {.until = run.deadline()});
+    // The queued job holds its inputs now.
+    if (!IsConnectionLoss(status)) run.FreeUploads().IgnoreError();
+    if (!status.ok()) return status;
+    return response.job_id();
+  });
 }
 
 absl::StatusOr<v1::JobEnd> Client::Watch(const std::string& job_id,
@@ -163,12 +188,12 @@ absl::StatusOr<v1::JobEnd> Client::Watch(const std::string& job_id,
   const Connection& c = *impl_->connection;
   std::uint64_t last_sequence = 0;
   std::optional<v1::JobEnd> end;
-  const auto open = [&](grpc::ClientContext& context, bool again) {
+  const auto open = [&](const Target& target, grpc::ClientContext& context, bool again) {
     v1::WatchJobRequest request;
     request.set_job_id(job_id);
     // Ask for the last update once more, if there was one. It is skipped.
     request.set_from_sequence(again && last_sequence > 0 ? last_sequence : last_sequence + 1);
-    return c.jobs().Watch(&context, request);
+    return target.jobs->Watch(&context, request);
   };
   const auto on_message = [&](v1::WatchJobResponse& response) {
     bool news = false;
@@ -193,7 +218,7 @@ absl::StatusOr<v1::Job> Client::Job(const std::string& job_id, const Cancellatio
   request.set_job_id(job_id);
   v1::GetJobResponse response;
   const absl::Status status =
-      c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncGet, request, response, {.stop = Impl::TokenOf(cancellation)});
+      c.Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncGet, request, response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_job());
 }
@@ -207,7 +232,7 @@ absl::StatusOr<std::vector<v1::Job>> Client::Jobs(const v1::ListJobsRequest& req
   while (true) {
     v1::ListJobsResponse response;
     const absl::Status status =
-        c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncList, page, response, {.stop = Impl::TokenOf(cancellation)});
+        c.Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncList, page, response, {.stop = Impl::TokenOf(cancellation)});
     if (!status.ok()) return status;
     for (v1::Job& job : *response.mutable_jobs()) jobs.push_back(std::move(job));
     const bool no_progress = response.next_page_token() == page.page_token();
@@ -222,8 +247,8 @@ absl::StatusOr<v1::Job> Client::Cancel(const std::string& job_id, const Cancella
   v1::CancelJobRequest request;
   request.set_job_id(job_id);
   v1::CancelJobResponse response;
-  const absl::Status status =
-      c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncCancel, request, response, {.stop = Impl::TokenOf(cancellation)});
+  const absl::Status status = c.Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncCancel, request, response,
+                                     {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return std::move(*response.mutable_job());
 }
@@ -252,7 +277,7 @@ absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id, const JobOpti
   v1::FetchResultResponse response;
   const TransferRules rules{.stop = Impl::TokenOf(cancellation)};
   const absl::Status status =
-      c.Call(c.jobs(), &v1::Jobs::Stub::PrepareAsyncFetchResult, request, response, {.stop = rules.stop});
+      c.Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncFetchResult, request, response, {.stop = rules.stop});
   if (!status.ok()) return status;
   if (!IsOver(response.state())) {
     return absl::FailedPreconditionError("job " + job_id + " is " + v1::JobState_Name(response.state()) +

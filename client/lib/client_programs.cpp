@@ -63,9 +63,10 @@ absl::StatusOr<v1::JobEnd> Client::RunProgram(const v1::Program& program,
                                               const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   const auto stream = std::make_shared<ProgramStream>();
-  c.Authorize(stream->context());
+  const Target& target = c.now();
+  c.Authorize(target, stream->context());
   const CancelOnStop cancel(Impl::TokenOf(cancellation), stream->context());
-  stream->Open(c.programs());
+  stream->Open(*target.programs);
   v1::RunProgramRequest request;
   *request.mutable_program() = program;
   stream->Send(request);
@@ -90,7 +91,8 @@ absl::Status Client::SignalProgram(const std::string& job_id, int number) {
   request.set_job_id(job_id);
   request.set_signal(number);
   v1::SignalProgramResponse response;
-  return c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncSignal, request, response, {.repeat = Repeat::kNever});
+  return c.Call(&Target::programs, &v1::Programs::Stub::PrepareAsyncSignal, request, response,
+                {.repeat = Repeat::kNever});
 }
 
 absl::StatusOr<std::string> Client::SubmitProgram(const v1::Program& program, const Cancellation* cancellation) {
@@ -102,7 +104,7 @@ absl::StatusOr<std::string> Client::SubmitProgram(const v1::Program& program, co
     request.mutable_program()->set_forget_when_delivered(true);
   }
   v1::SubmitProgramResponse response;
-  const absl::Status status = c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncSubmit, request, response,
+  const absl::Status status = c.Call(&Target::programs, &v1::Programs::Stub::PrepareAsyncSubmit, request, response,
                                      {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response.job_id();
@@ -115,7 +117,7 @@ absl::StatusOr<v1::ProgramOutputResponse> Client::ProgramOutput(const std::strin
   request.set_job_id(job_id);
   request.set_from(from);
   v1::ProgramOutputResponse response;
-  const absl::Status status = c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncOutput, request, response,
+  const absl::Status status = c.Call(&Target::programs, &v1::Programs::Stub::PrepareAsyncOutput, request, response,
                                      {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
@@ -127,8 +129,9 @@ absl::StatusOr<v1::OpenEnvironmentResponse> Client::OpenEnvironment(const v1::Pr
   v1::OpenEnvironmentRequest request;
   *request.mutable_python() = python;
   v1::OpenEnvironmentResponse response;
-  const absl::Status status = c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncOpenEnvironment, request, response,
-                                     {.deadline = kInterpretersPatience, .stop = Impl::TokenOf(cancellation)});
+  const absl::Status status =
+      c.Call(&Target::programs, &v1::Programs::Stub::PrepareAsyncOpenEnvironment, request, response,
+             {.deadline = kInterpretersPatience, .stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
 }
@@ -138,7 +141,7 @@ absl::StatusOr<v1::AddEnvironmentResponse> Client::AddEnvironment(const v1::AddE
   const Connection& c = *impl_->connection;
   v1::AddEnvironmentResponse response;
   const absl::Status status =
-      c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncAddEnvironment, request, response,
+      c.Call(&Target::programs, &v1::Programs::Stub::PrepareAsyncAddEnvironment, request, response,
              {.repeat = Repeat::kNever, .deadline = 2 * kInterpretersPatience, .stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
@@ -147,7 +150,7 @@ absl::StatusOr<v1::AddEnvironmentResponse> Client::AddEnvironment(const v1::AddE
 absl::StatusOr<v1::ListEnvironmentsResponse> Client::ListEnvironments(const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::ListEnvironmentsResponse response;
-  const absl::Status status = c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncListEnvironments,
+  const absl::Status status = c.Call(&Target::programs, &v1::Programs::Stub::PrepareAsyncListEnvironments,
                                      v1::ListEnvironmentsRequest(), response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
@@ -158,7 +161,7 @@ absl::Status Client::RemoveEnvironment(const std::string& name) {
   v1::RemoveEnvironmentRequest request;
   request.set_name(name);
   v1::RemoveEnvironmentResponse response;
-  return c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncRemoveEnvironment, request, response,
+  return c.Call(&Target::programs, &v1::Programs::Stub::PrepareAsyncRemoveEnvironment, request, response,
                 {.repeat = Repeat::kNever});
 }
 
@@ -169,7 +172,7 @@ absl::StatusOr<std::string> Client::PutFunction(const std::string& name, std::st
   request.set_name(name);
   request.set_code(code.data(), code.size());
   v1::PutFunctionResponse response;
-  const absl::Status status = c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncPutFunction, request, response,
+  const absl::Status status = c.Call(&Target::programs, &v1::Programs::Stub::PrepareAsyncPutFunction, request, response,
                                      {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response.function();
@@ -178,7 +181,7 @@ absl::StatusOr<std::string> Client::PutFunction(const std::string& name, std::st
 absl::StatusOr<v1::ListWorkersResponse> Client::ListWorkers(const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::ListWorkersResponse response;
-  const absl::Status status = c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncListWorkers,
+  const absl::Status status = c.Call(&Target::programs, &v1::Programs::Stub::PrepareAsyncListWorkers,
                                      v1::ListWorkersRequest(), response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
@@ -187,8 +190,8 @@ absl::StatusOr<v1::ListWorkersResponse> Client::ListWorkers(const Cancellation* 
 absl::StatusOr<std::uint32_t> Client::RestartWorkers() {
   const Connection& c = *impl_->connection;
   v1::RestartWorkersResponse response;
-  const absl::Status status =
-      c.Call(c.programs(), &v1::Programs::Stub::PrepareAsyncRestartWorkers, v1::RestartWorkersRequest(), response, {});
+  const absl::Status status = c.Call(&Target::programs, &v1::Programs::Stub::PrepareAsyncRestartWorkers,
+                                     v1::RestartWorkersRequest(), response, {});
   if (!status.ok()) return status;
   return response.count();
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <random>
 
+#include "client/lib/channel.h"
+#include "client/lib/follow_on.h"
 #include "client/lib/status.h"
 #include "kernels/base/mutex.h"
 
@@ -41,6 +43,12 @@ bool IsAnotherPeer(const std::string& message) {
          Contains(message, "wrong version number") || Contains(message, "not in peer certificate");
 }
 
+// As of a daemon that is gone, whose port another one may have by now.
+bool MayBeOfAnother(const grpc::Status& status) {
+  return (status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty()) ||
+         status.error_code() == grpc::StatusCode::UNAUTHENTICATED;
+}
+
 // "…: Connection refused" -> "Connection refused": the rest of gRPC's sentence is for its authors.
 std::string LastClause(const std::string& message) {
   const std::size_t colon = message.rfind(": ");
@@ -75,63 +83,92 @@ bool SleepFor(nanoseconds duration, const std::stop_token& stop) {
   return !stop.stop_requested();
 }
 
-Connection::Connection(FoundRecord found, ConnectOptions options, std::shared_ptr<grpc::Channel> channel)
-    : found_(std::move(found)),
-      options_(std::move(options)),
-      channel_(std::move(channel)),
-      authorization_("Bearer " + found_.record.token()),
-      catalogue_(v1::Catalogue::NewStub(channel_)),
-      arrays_(v1::Arrays::NewStub(channel_)),
-      jobs_(v1::Jobs::NewStub(channel_)),
-      programs_(v1::Programs::NewStub(channel_)),
-      telemetry_(v1::Telemetry::NewStub(channel_)),
-      server_(v1::Server::NewStub(channel_)),
-      generic_(std::make_unique<grpc::GenericStub>(channel_)) {}
+Target::Target(FoundRecord the_record, std::shared_ptr<grpc::Channel> the_channel)
+    : found(std::move(the_record)),
+      channel(std::move(the_channel)),
+      authorization("Bearer " + found.record.token()),
+      catalogue(v1::Catalogue::NewStub(channel)),
+      arrays(v1::Arrays::NewStub(channel)),
+      jobs(v1::Jobs::NewStub(channel)),
+      programs(v1::Programs::NewStub(channel)),
+      telemetry(v1::Telemetry::NewStub(channel)),
+      server(v1::Server::NewStub(channel)),
+      generic(std::make_unique<grpc::GenericStub>(channel)) {}
 
-void Connection::Authorize(grpc::ClientContext& context) const {
-  context.AddMetadata("authorization", authorization_);
+Connection::Connection(FoundRecord found, ConnectOptions options, std::shared_ptr<grpc::Channel> channel)
+    : options_(std::move(options)) {
+  targets_.push_back(std::make_unique<Target>(std::move(found), std::move(channel)));
+  now_ = targets_.back().get();
+}
+
+bool Connection::MoveOn() const {
+  const MutexLock lock(moving_);
+  const FoundRecord& before = now().found;
+  absl::StatusOr<FoundRecord> found = ReadRecord(before.path);
+  if (!found.ok() || found->record.generation() == before.record.generation()) return false;
+  const bool certain = !found->record.certificate_pem().empty();
+  if (before.endpoint_given) {
+    // The near end of a forward stays where it is, and only a certificate tells who is at the far end.
+    if (!certain) return false;
+    *found->record.mutable_endpoints() = before.record.endpoints();
+    found->endpoint_given = true;
+  }
+  if (!certain && KnownDead(found->record)) return false;
+  absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = MakeChannel(found->record, options_);
+  if (!channel.ok()) return false;
+  targets_.push_back(std::make_unique<Target>(*std::move(found), *std::move(channel)));
+  now_ = targets_.back().get();
+  ++moves_;
+  return true;
+}
+
+void Connection::Authorize(const Target& target, grpc::ClientContext& context) const {
+  context.AddMetadata("authorization", target.authorization);
   context.AddMetadata("hotplate-session", options_.session);
   context.AddMetadata("hotplate-client", kClient);
 }
 
 bool Connection::IsShutOut(const grpc::Status& status) const {
+  Target& target = now();
   if (CouldNotConnect(status)) {
-    return !connected_ && !found_.record.certificate_pem().empty() && HungUp(status.error_message());
+    return !target.connected && !target.found.record.certificate_pem().empty() && HungUp(status.error_message());
   }
   // These two codes may come from this side.
   const bool tells_nothing =
       status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED || status.error_code() == grpc::StatusCode::CANCELLED;
-  if (!tells_nothing && !connected_) connected_ = true;
+  if (!tells_nothing && !target.connected) target.connected = true;
   return false;
 }
 
 absl::Status Connection::Translate(const grpc::Status& status) const {
+  const FoundRecord& found = now().found;
+  if (MayBeOfAnother(status) && MoveOn())
+    return MarkedLost(absl::UnavailableError("daemon \"" + found.record.name() + "\" was started anew"));
   if (IsShutOut(status)) {
     // A port forward whose far end is down also hangs up. That is the likeliest cause here, and the message adds it.
-    if (found_.endpoint_given) return MarkedLost(NobodyAnswers(found_, "it hung up at once"));
+    if (found.endpoint_given) return MarkedLost(NobodyAnswers(found, "it hung up at once"));
     return MarkedLost(NobodyAnswers(
-        found_, "it hung up at once, as it does on a client certificate that is not its own (the record " +
-                    found_.path +
-                    " was changed, or is of another start), or when it is about to end; choose another daemon "
-                    "(hotplate use lists them), or remove that record if this one is gone"));
+        found, "it hung up at once, as it does on a client certificate that is not its own (the record " + found.path +
+                   " was changed, or is of another start), or when it is about to end; choose another daemon "
+                   "(hotplate use lists them), or remove that record if this one is gone"));
   }
   if (CouldNotConnect(status)) {
     if (!IsAnotherPeer(status.error_message()))
-      return MarkedLost(NobodyAnswers(found_, LastClause(status.error_message())));
-    return absl::UnauthenticatedError("the program that answers for daemon \"" + found_.record.name() +
-                                      "\" does not have the certificate of its record " + found_.path +
+      return MarkedLost(NobodyAnswers(found, LastClause(status.error_message())));
+    return absl::UnauthenticatedError("the program that answers for daemon \"" + found.record.name() +
+                                      "\" does not have the certificate of its record " + found.path +
                                       ": nothing was sent to it. The record belongs to another start of the daemon, or "
                                       "another program listens there; " +
                                       kAnotherDaemon);
   }
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE && HasNoCertificates(status.error_message())) {
-    return DamagedRecord(found_.path,
+    return DamagedRecord(found.path,
                          "its certificate_pem, client_certificate_pem or client_key_pem cannot be read, or the last "
                          "two do not belong together");
   }
   if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
     return absl::UnauthenticatedError(
-        "daemon \"" + found_.record.name() + "\" does not accept the token of its record " + found_.path +
+        "daemon \"" + found.record.name() + "\" does not accept the token of its record " + found.path +
         ": the record belongs to another start of the daemon, or was changed; " + kAnotherDaemon);
   }
   if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
@@ -144,7 +181,7 @@ absl::Status Connection::Translate(const grpc::Status& status) const {
   // The daemon's own UNAVAILABLE has details that say how long to wait; gRPC's has none.
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE && status.error_details().empty())
     return MarkedLost(NobodyAnswers(
-        found_, Contains(status.error_message(), "GOAWAY") ? kEnding : LastClause(status.error_message())));
+        found, Contains(status.error_message(), "GOAWAY") ? kEnding : LastClause(status.error_message())));
   return FromGrpc(status);
 }
 
@@ -152,11 +189,11 @@ bool Connection::Pause(nanoseconds duration, const std::stop_token& stop, const 
   const Clock::time_point end = Clock::now() + duration;
   while (!stop.stop_requested() && Clock::now() < end) {
     const Clock::time_point look = std::min<Clock::time_point>(end, Clock::now() + kLook);
-    const grpc_connectivity_state state = channel_->GetState(/*try_to_connect=*/true);
+    const grpc_connectivity_state state = now().channel->GetState(/*try_to_connect=*/true);
     if (state == GRPC_CHANNEL_READY) {
       SleepFor(look - Clock::now(), stop);
     } else {
-      channel_->WaitForStateChange(state, OnSystemClock(look));
+      now().channel->WaitForStateChange(state, OnSystemClock(look));
     }
     if (on_wait) on_wait();
   }
@@ -170,8 +207,9 @@ bool Connection::MayComeBack(const grpc::Status& status) const {
   // The host answers, but nobody listens. At the near end of a port forward that proves nothing about the daemon.
   const bool nobody =
       shut_out || Contains(message, "Connection refused") || Contains(message, "No such file or directory");
-  if (nobody && !found_.endpoint_given) return false;
-  return !KnownDead(found_.record) && !IsWithdrawn(found_);
+  const FoundRecord& found = now().found;
+  const bool gone = (nobody && !found.endpoint_given) || KnownDead(found.record) || IsWithdrawn(found);
+  return !gone || IsFollowed(found);
 }
 
 bool Outage::Lasts(bool may_come_back) {
@@ -205,6 +243,10 @@ void Reconnecting::Progressed() {
 }
 
 bool Reconnecting::Again(const absl::Status& status, bool may_come_back) {
+  if (std::exchange(moves_, connection_.moves()) != connection_.moves()) {
+    failures_ = 0;  // with this start of the daemon
+    backoff_.Reset();
+  }
   const bool lasts = outage_.Lasts(may_come_back);
   const bool answered = std::exchange(answered_, false);
   failures_ = answered ? 1 : failures_ + 1;
@@ -215,8 +257,8 @@ bool Reconnecting::Again(const absl::Status& status, bool may_come_back) {
   return connection_.Pause(backoff_.Next(), stop_, on_wait_);
 }
 
-void Connection::SetUp(grpc::ClientContext& context, const CallRules& rules) const {
-  Authorize(context);
+void Connection::SetUp(const Target& target, grpc::ClientContext& context, const CallRules& rules) const {
+  Authorize(target, context);
   Deadline deadline = rules.until;
   if (!rules.no_deadline) {
     const Clock::time_point own = Clock::now() + rules.deadline.value_or(options_.deadline);
@@ -248,12 +290,23 @@ bool Connection::Await(grpc::CompletionQueue& queue) const {
   return ok;
 }
 
-bool Connection::MayRepeat(const absl::Status& status, int attempt, const CallRules& rules, Backoff& backoff) const {
-  if (rules.repeat == Repeat::kNever || !IsConnectionLoss(status) || attempt >= options_.retries) return false;
-  nanoseconds wait = backoff.Next();
+bool Connection::MayRepeat(const absl::Status& status, const CallRules& rules, Repeats& repeats) const {
+  if (rules.repeat == Repeat::kNever || !IsConnectionLoss(status)) return false;
+  if (std::exchange(repeats.moves, moves()) != moves()) {
+    repeats.attempts = 0;  // with this start of the daemon
+    repeats.backoff.Reset();
+  }
+  nanoseconds wait = repeats.backoff.Next();
   // The daemon's own hint counts, up to a bound, since a caller waits.
   if (const auto hint = RetryAfter(status)) wait = std::clamp<nanoseconds>(*hint, wait, std::chrono::seconds(5));
   if (rules.until && Clock::now() + wait >= *rules.until) return false;
+  if (++repeats.attempts > options_.retries) {
+    // Between two daemons there is none.
+    if (!ConnectionLost(status) || !IsFollowed(found())) return false;
+    if (!repeats.until) repeats.until = Clock::now() + options_.reconnect;
+    if (Clock::now() >= *repeats.until) return false;
+    if (options_.on_connection && !std::exchange(repeats.told, true)) options_.on_connection(status);
+  }
   return SleepFor(wait, rules.stop);
 }
 

@@ -16,6 +16,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "client/lib/awake_wait.h"
@@ -28,6 +29,7 @@
 #include "hotplate/v1/programs.grpc.pb.h"
 #include "hotplate/v1/server.grpc.pb.h"
 #include "hotplate/v1/telemetry.grpc.pb.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::client {
 
@@ -78,20 +80,45 @@ struct CallRules {
   std::stop_token stop = {};
 };
 
+// One start of the daemon, by its record, and the way to it.
+struct Target {
+  Target(FoundRecord the_record, std::shared_ptr<grpc::Channel> the_channel);
+
+  const FoundRecord found;
+  const std::shared_ptr<grpc::Channel> channel;
+  const std::string authorization;
+  const std::unique_ptr<v1::Catalogue::Stub> catalogue;
+  const std::unique_ptr<v1::Arrays::Stub> arrays;
+  const std::unique_ptr<v1::Jobs::Stub> jobs;
+  const std::unique_ptr<v1::Programs::Stub> programs;
+  const std::unique_ptr<v1::Telemetry::Stub> telemetry;
+  const std::unique_ptr<v1::Server::Stub> server;
+  const std::unique_ptr<grpc::GenericStub> generic;
+  std::atomic<bool> connected{false};  // once
+};
+
+// To one daemon, by its name: where it was started anew, the connection goes over to the new start, which Translate
+// finds out after a loss. What is of the old one stays valid, and answers nobody.
 class Connection {
  public:
   Connection(FoundRecord found, ConnectOptions options, std::shared_ptr<grpc::Channel> channel);
 
-  // Token, session and version; to be called once on each context.
-  void Authorize(grpc::ClientContext& context) const;
+  // The present start. Each attempt takes it once, for its metadata and its stub.
+  Target& now() const { return *now_; }
+  // How often the connection has gone over to another.
+  std::size_t moves() const { return moves_; }
 
-  // A gRPC status in the library's words: which daemon did not answer, whose certificate is wrong.
+  // Token, session and version; to be called once on each context.
+  void Authorize(const Target& target, grpc::ClientContext& context) const;
+
+  // A gRPC status in the library's words: which daemon did not answer, whose certificate is wrong. After a loss, looks
+  // whether the daemon was started anew.
   absl::Status Translate(const grpc::Status& status) const;
 
   // Waits before another attempt. The channel keeps connecting meanwhile, which gRPC only does while somebody waits for
   // it. False if it was stopped; `on_wait` can end it only by that.
   bool Pause(nanoseconds duration, const std::stop_token& stop, const OnWait& on_wait = nullptr) const;
-  grpc::Channel& channel() const { return *channel_; }
+  grpc::Channel& channel() const { return *now().channel; }
 
   // True if the daemon may still be there although no connection could be made: the network may be down. Reads the
   // record, which takes time on a network file system.
@@ -103,16 +130,20 @@ class Connection {
                                                                                       const Request&,
                                                                                       grpc::CompletionQueue*);
 
+  template <typename Stub>
+  using StubOf = const std::unique_ptr<Stub> Target::*;
+
   // Makes one attempt, whatever `rules` allow.
   template <typename Stub, typename Request, typename Response>
-  grpc::Status CallOnce(Stub& stub, Method<Stub, Request, Response> method, const Request& request, Response& response,
-                        const CallRules& rules = {}) const {
+  grpc::Status CallOnce(StubOf<Stub> stub, Method<Stub, Request, Response> method, const Request& request,
+                        Response& response, const CallRules& rules = {}) const {
     if (request.ByteSizeLong() > kLargestMessage) return TooLarge();
     grpc::CompletionQueue queue;
     grpc::ClientContext context;
-    SetUp(context, rules);
+    const Target& target = now();
+    SetUp(target, context, rules);
     const CancelOnStop cancel(rules.stop, context);
-    const auto call = (stub.*method)(&context, request, &queue);
+    const auto call = ((*(target.*stub)).*method)(&context, request, &queue);
     call->StartCall();
     grpc::Status status;
     call->Finish(&response, &status, nullptr);
@@ -122,25 +153,18 @@ class Connection {
   }
 
   template <typename Stub, typename Request, typename Response>
-  absl::Status Call(Stub& stub, Method<Stub, Request, Response> method, const Request& request, Response& response,
-                    const CallRules& rules = {}) const {
-    Backoff backoff;
-    for (int attempt = 0;; ++attempt) {
+  absl::Status Call(StubOf<Stub> stub, Method<Stub, Request, Response> method, const Request& request,
+                    Response& response, const CallRules& rules = {}) const {
+    Repeats repeats{.moves = moves()};
+    while (true) {
       const absl::Status status = Translate(CallOnce(stub, method, request, response, rules));
-      if (status.ok() || !MayRepeat(status, attempt, rules, backoff)) return status;
+      if (repeats.told && status.ok()) options_.on_connection(absl::OkStatus());
+      if (status.ok() || !MayRepeat(status, rules, repeats)) return status;
       response.Clear();
     }
   }
 
-  v1::Catalogue::Stub& catalogue() const { return *catalogue_; }
-  v1::Arrays::Stub& arrays() const { return *arrays_; }
-  v1::Jobs::Stub& jobs() const { return *jobs_; }
-  v1::Programs::Stub& programs() const { return *programs_; }
-  v1::Telemetry::Stub& telemetry() const { return *telemetry_; }
-  v1::Server::Stub& server() const { return *server_; }
-  grpc::GenericStub& generic() const { return *generic_; }
-
-  const FoundRecord& found() const { return found_; }
+  const FoundRecord& found() const { return now().found; }
   const ConnectOptions& options() const { return options_; }
   const std::string& session() const { return options_.session; }
   RequestIds& request_ids() const { return request_ids_; }
@@ -161,28 +185,31 @@ class Connection {
   // which in TLS 1.3 it sees only after the client's handshake. Call it with every status, so that it learns of
   // connections.
   bool IsShutOut(const grpc::Status& status) const;
-  void SetUp(grpc::ClientContext& context, const CallRules& rules) const;
+  void SetUp(const Target& target, grpc::ClientContext& context, const CallRules& rules) const;
+  // Goes over to the start of the daemon that has replaced the record; false where none has.
+  bool MoveOn() const;
   // Waits for the queue's one event. False if it is a failure. A lone call waits awake if the last one was answered
   // soon; several calls at a time leave the processors to other work.
   bool Await(grpc::CompletionQueue& queue) const;
+  // Of one call.
+  struct Repeats {
+    std::size_t moves;  // Connection::moves at the last loss
+    int attempts = 0;
+    Backoff backoff = {};
+    Deadline until = {};  // since when the daemon is waited for that follows on the lost one
+    bool told = false;    // ConnectOptions::on_connection was called with the loss
+  };
   // Waits before it returns true.
-  bool MayRepeat(const absl::Status& status, int attempt, const CallRules& rules, Backoff& backoff) const;
+  bool MayRepeat(const absl::Status& status, const CallRules& rules, Repeats& repeats) const;
 
-  const FoundRecord found_;
   const ConnectOptions options_;
-  const std::shared_ptr<grpc::Channel> channel_;
-  const std::string authorization_;
-  const std::unique_ptr<v1::Catalogue::Stub> catalogue_;
-  const std::unique_ptr<v1::Arrays::Stub> arrays_;
-  const std::unique_ptr<v1::Jobs::Stub> jobs_;
-  const std::unique_ptr<v1::Programs::Stub> programs_;
-  const std::unique_ptr<v1::Telemetry::Stub> telemetry_;
-  const std::unique_ptr<v1::Server::Stub> server_;
-  const std::unique_ptr<grpc::GenericStub> generic_;
+  mutable Mutex moving_;
+  mutable std::vector<std::unique_ptr<Target>> targets_ ABSL_GUARDED_BY(moving_);  // all, since calls may use them
+  mutable std::atomic<Target*> now_;
+  mutable std::atomic<std::size_t> moves_{0};
   mutable RequestIds request_ids_;
   mutable AwakeWaits waits_;
   mutable std::atomic<int> waiting_{0};
-  mutable std::atomic<bool> connected_{false};  // once
 };
 
 // The time during which a call that outlives its connection is cut off.
@@ -210,7 +237,11 @@ class Outage {
 class Reconnecting {
  public:
   Reconnecting(const Connection& connection, std::stop_token stop, OnWait on_wait = nullptr)
-      : connection_(connection), stop_(std::move(stop)), on_wait_(std::move(on_wait)), outage_(connection) {}
+      : connection_(connection),
+        stop_(std::move(stop)),
+        on_wait_(std::move(on_wait)),
+        outage_(connection),
+        moves_(connection.moves()) {}
 
   // The daemon can be reached. That alone is no reason to try for ever.
   void Reached();
@@ -229,6 +260,7 @@ class Reconnecting {
   const OnWait on_wait_;
   Backoff backoff_;
   Outage outage_;
+  std::size_t moves_;  // Connection::moves at the last loss
   int failures_ = 0;
   bool answered_ = false;  // since the last loss
 };

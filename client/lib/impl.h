@@ -35,6 +35,17 @@ class Client::Impl {
   std::unique_ptr<RunStream> stream_;
 };
 
+// Makes a call once more from its beginning where the daemon was started anew meanwhile, and what the call had brought
+// to it went with it. `Done`: a status, or what has one.
+template <typename Make>
+auto StartingOver(const Connection& connection, const Make& make) {
+  while (true) {
+    const std::size_t moves = connection.moves();
+    auto done = make();
+    if (done.ok() || connection.moves() == moves || !WentWithTheDaemon(StatusOf(done))) return done;
+  }
+}
+
 enum class WatchStep { kNothingNew, kProgress, kDone };
 
 // Reads a server's stream until `on_message` returns kDone. If the stream breaks, `open` opens it again at the right
@@ -43,14 +54,16 @@ enum class WatchStep { kNothingNew, kProgress, kDone };
 template <typename Response>
 absl::Status WatchStream(
     const Connection& connection,
-    const std::function<std::unique_ptr<grpc::ClientReader<Response>>(grpc::ClientContext&, bool again)>& open,
+    const std::function<std::unique_ptr<grpc::ClientReader<Response>>(const Target&, grpc::ClientContext&, bool again)>&
+        open,
     const std::function<WatchStep(Response&)>& on_message, const std::stop_token& stop) {
   Reconnecting reconnecting(connection, stop);
   for (bool again = false;; again = true) {
     grpc::ClientContext context;
-    connection.Authorize(context);
+    const Target& target = connection.now();
+    connection.Authorize(target, context);
     const CancelOnStop cancel(stop, context);
-    const std::unique_ptr<grpc::ClientReader<Response>> reader = open(context, again);
+    const std::unique_ptr<grpc::ClientReader<Response>> reader = open(target, context, again);
     Response response;
     bool done = false;
     while (!done && reader->Read(&response)) {

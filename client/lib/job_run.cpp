@@ -46,8 +46,8 @@ absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signat
   request.set_device(options.device);
   v1::CreateArrayResponse response;
   // Not repeated: if the answer got lost, nobody would know the array.
-  const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::PrepareAsyncCreate, request,
-                                              response, {.repeat = Repeat::kNever, .until = until});
+  const absl::Status status = connection.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncCreate, request, response,
+                                              {.repeat = Repeat::kNever, .until = until});
   if (!status.ok()) return status;
   return std::move(*response.mutable_array());
 }
@@ -57,8 +57,8 @@ absl::Status FreeAll(const Connection& connection, const std::vector<std::string
     v1::FreeArrayRequest request;
     request.set_array_id(id);
     v1::FreeArrayResponse response;
-    const absl::Status status = connection.Call(connection.arrays(), &v1::Arrays::Stub::PrepareAsyncFree, request,
-                                                response, {.repeat = Repeat::kNever, .deadline = patience});
+    const absl::Status status = connection.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncFree, request, response,
+                                                {.repeat = Repeat::kNever, .deadline = patience});
     if (!status.ok() && !absl::IsNotFound(status)) return status;
   }
   return absl::OkStatus();
@@ -245,7 +245,7 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
   const std::string request_id = check.job().request_id();
   AddInputs(inputs_, ViewsAs::kSignature, *check.mutable_job());
   v1::CheckJobResponse answer;
-  const absl::Status status = connection_.Call(connection_.jobs(), &v1::Jobs::Stub::PrepareAsyncCheck, check, answer,
+  const absl::Status status = connection_.Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncCheck, check, answer,
                                                {.until = deadline_, .stop = stop_});
   if (!status.ok()) return status;
   // Upload nothing for a job that will not be accepted.
@@ -339,7 +339,7 @@ absl::StatusOr<v1::Array> JobRun::ArrayFor(const Signature& signature, const std
   v1::DescribeArrayRequest request;
   request.set_array_id(array_name);
   v1::DescribeArrayResponse response;
-  const absl::Status status = connection_.Call(connection_.arrays(), &v1::Arrays::Stub::PrepareAsyncDescribe, request,
+  const absl::Status status = connection_.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncDescribe, request,
                                                response, {.until = deadline_, .stop = stop_});
   if (status.ok()) return std::move(*response.mutable_array());
   if (!absl::IsNotFound(status)) return status;

@@ -38,6 +38,9 @@ class JobRun {
   // The inputs are too large to ride in the request: Prepare will wait for the daemon.
   bool has_uploads() const;
 
+  // The same job once more, from its beginning.
+  JobRun Again(std::stop_token stop) const { return {connection_, kernel_, inputs_, options_, std::move(stop)}; }
+
   // The job, ready to send. Large inputs are checked together with the whole job, then uploaded.
   absl::StatusOr<v1::JobSpec> Prepare();
 

@@ -74,7 +74,7 @@ struct RunStream::Wire : std::enable_shared_from_this<RunStream::Wire> {
 };
 
 RunStream::RunStream(std::shared_ptr<const Connection> connection)
-    : connection_(std::move(connection)), outage_(*connection_) {}
+    : connection_(std::move(connection)), outage_(*connection_), moves_(connection_->moves()) {}
 
 RunStream::~RunStream() {
   MutexLock lock(mutex_);
@@ -307,10 +307,11 @@ void RunStream::OpenWire(bool with_jobs) {
   reopen_at_.reset();
   wire_ = std::make_shared<Wire>();
   wire_->self = wire_;
-  connection_->Authorize(wire_->context);
+  const Target& target = connection_->now();
+  connection_->Authorize(target, wire_->context);
   // The first jobs go into the same write as the headers. Without jobs the headers are a write of their own.
   wire_->context.set_initial_metadata_corked(with_jobs);
-  wire_->stream = connection_->jobs().PrepareAsyncRun(&wire_->context, &queue_);
+  wire_->stream = target.jobs->PrepareAsyncRun(&wire_->context, &queue_);
   if (with_jobs) return wire_->stream->StartCall(nullptr);
   wire_->writing = wire_->begun = true;
   ++wire_->operations;
@@ -511,6 +512,11 @@ void RunStream::Lost(const grpc::Status& grpc_status, bool may_come_back) {
   // Without an error the daemon has closed the stream, which it does when it stops.
   const absl::Status status = grpc_status.ok() ? MarkedLost(absl::UnavailableError("the daemon closed the connection"))
                                                : connection_->Translate(grpc_status);
+  if (std::exchange(moves_, connection_->moves()) != connection_->moves()) {
+    // Nothing has been tried with this start of the daemon.
+    for (const auto& [tag, job] : pending_) job->breaks = 0;
+    backoff_.Reset();
+  }
   const bool again = IsConnectionLoss(status);
   const bool lasts = again && !grpc_status.ok() && outage_.Lasts(may_come_back);
   const bool at_once = backoff_.fresh();

@@ -115,6 +115,7 @@ class RunStream {
   Deadline reopen_at_ ABSL_GUARDED_BY(mutex_);
   Backoff backoff_ ABSL_GUARDED_BY(mutex_);
   Outage outage_ ABSL_GUARDED_BY(mutex_);
+  std::size_t moves_ ABSL_GUARDED_BY(mutex_);  // Connection::moves at the last loss
   // For ConnectOptions::on_connection, which is called without the lock, by one thread at a time.
   std::deque<absl::Status> news_ ABSL_GUARDED_BY(mutex_);
   bool telling_ ABSL_GUARDED_BY(mutex_) = false;

@@ -132,6 +132,8 @@ absl::Status MarkedLost(absl::Status status) {
   return status;
 }
 
+bool WentWithTheDaemon(const absl::Status& status) { return absl::IsNotFound(status) && !EndOf(status); }
+
 bool ConnectionLost(const absl::Status& status) { return status.GetPayload(kLost).has_value(); }
 
 bool IsConnectionLoss(const absl::Status& status) { return absl::IsUnavailable(status); }

@@ -36,6 +36,15 @@ absl::Status Worded(const absl::Status& status, const std::string& message);
 // The same error, marked for ConnectionLost.
 absl::Status MarkedLost(absl::Status status);
 
+inline const absl::Status& StatusOf(const absl::Status& status) { return status; }
+template <typename T>
+const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
+  return result.status();
+}
+
+// Of a call to a daemon that was started anew: it does not have what the call is about, an array as a rule.
+bool WentWithTheDaemon(const absl::Status& status);
+
 // True if the same call is worth another attempt: the connection broke or the daemon could not answer.
 bool IsConnectionLoss(const absl::Status& status);
 

@@ -36,11 +36,12 @@ class Attempt {
         longest_stall_(LongestStall(connection.options().deadline)),
         context_(std::make_unique<grpc::ClientContext>()),
         cancel_(std::make_unique<CancelOnStop>(rules.stop, *context_)) {
-    connection.Authorize(*context_);
+    const Target& target = connection.now();
+    connection.Authorize(target, *context_);
     if (rules.until) context_->set_deadline(OnSystemClock(*rules.until));
     // A first chunk rides in the same write as the headers.
     context_->set_initial_metadata_corked(true);
-    stream_ = connection.generic().PrepareCall(context_.get(), method, &queue_);
+    stream_ = target.generic->PrepareCall(context_.get(), method, &queue_);
     stream_->StartCall(nullptr);
   }
 
@@ -238,7 +239,7 @@ Ending FindOut(const Connection& connection, const std::string& array_id, std::s
   v1::DescribeArrayRequest request;
   request.set_array_id(array_id);
   v1::DescribeArrayResponse response;
-  const grpc::Status status = connection.CallOnce(connection.arrays(), &v1::Arrays::Stub::PrepareAsyncDescribe, request,
+  const grpc::Status status = connection.CallOnce(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncDescribe, request,
                                                   response, {.until = rules.until, .stop = rules.stop});
   const bool over = rules.until && Clock::now() >= *rules.until;
   if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && !over) {

@@ -30,7 +30,7 @@ HeldNotes::HeldNotes(core::Engine& engine, JobIds& ids, ArraySaver& saver,
 
 void HeldNotes::Run(const std::stop_token& stop) {
   std::string noted;
-  std::uint64_t noted_number = 0;
+  JobIds::LastNumbers noted_numbers;
   steady_clock::time_point noted_at = steady_clock::now(), refreshed_at = noted_at, looked_at = noted_at;
   saver_.LookAtRoom();
   while (SleepUnlessStopped(stop, kInterval)) {
@@ -44,14 +44,14 @@ void HeldNotes::Run(const std::stop_token& stop) {
       saver_.LookAtRoom();
     }
     std::string held = WhatWouldGo(engine_);
-    const std::uint64_t number = engine_.last_number();
-    if (held == noted && number == noted_number && now - noted_at < kSeenInterval) continue;
-    if (absl::Status status = ids_.Note(held, number); !status.ok()) {
+    const JobIds::LastNumbers numbers{engine_.last_number(), engine_.arrays().last_number()};
+    if (held == noted && numbers == noted_numbers && now - noted_at < kSeenInterval) continue;
+    if (absl::Status status = ids_.Note(held, numbers); !status.ok()) {
       failed_(std::string(status.message()));
       continue;
     }
     noted = std::move(held);
-    noted_number = number;
+    noted_numbers = numbers;
     noted_at = now;
   }
 }

@@ -34,6 +34,8 @@ constexpr int kTries = 1000;
 constexpr std::size_t kFilesKept = 500;
 constexpr std::chrono::hours kAgeKept{24 * 30};
 constexpr std::chrono::hours kLately{24};
+// More than any daemon makes before its next note.
+constexpr std::uint64_t kArraysOfASecond = 1'000'000;
 
 template <typename Number>
 bool IsNumber(std::string_view text, Number& number) {
@@ -98,6 +100,9 @@ absl::StatusOr<std::unique_ptr<JobIds>> JobIds::Open(const std::string& director
   if (absl::Status status = PrivateFolder(ids->folder_); !status.ok()) return status;
   ids->RemoveOld();
   ids->Refresh();
+  const std::uint64_t first_array = ids->FirstArray();
+  MutexLock lock(ids->mutex_);
+  ids->life_.set_last_array(first_array - 1);
   return ids;
 }
 
@@ -155,7 +160,7 @@ absl::StatusOr<core::NumberBlock> JobIds::Claim(std::uint64_t size) {
                                        std::to_string(kTries) + " tries: others were faster each time"));
 }
 
-absl::Status JobIds::Rewrite(const std::optional<LastWords>& words, std::uint64_t last_used, bool ended) {
+absl::Status JobIds::Rewrite(const std::optional<LastWords>& words, LastNumbers last, bool ended) {
   MutexLock writing(writing_);
   if (own_.first_job_id() == 0 || own_.daemon().has_end_time()) return absl::OkStatus();
   v1::DaemonLife& life = *own_.mutable_daemon();
@@ -168,7 +173,8 @@ absl::Status JobIds::Rewrite(const std::optional<LastWords>& words, std::uint64_
   wire::ToProto(now, *life.mutable_seen_time());
   if (ended) wire::ToProto(now, *life.mutable_end_time());
   // A block that was claimed ahead has none yet.
-  own_.set_last_used(std::max(last_used, own_.first_job_id() - 1));
+  own_.set_last_used(std::max(last.job, own_.first_job_id() - 1));
+  life.set_last_array(std::max(last.array, life.last_array()));
   {
     MutexLock lock(mutex_);
     life_ = life;
@@ -177,12 +183,12 @@ absl::Status JobIds::Rewrite(const std::optional<LastWords>& words, std::uint64_
   return WriteWhole(FileOf({own_.first_job_id(), own_.turn()}), codec::ToJson(own_));
 }
 
-absl::Status JobIds::Note(const std::string& held, std::uint64_t last_used) {
-  return Rewrite(LastWords{.held = held}, last_used, /*ended=*/false);
+absl::Status JobIds::Note(const std::string& held, LastNumbers last) {
+  return Rewrite(LastWords{.held = held}, last, /*ended=*/false);
 }
 
-absl::Status JobIds::End(std::uint64_t last_used, const std::optional<LastWords>& words) {
-  return Rewrite(words, last_used, /*ended=*/true);
+absl::Status JobIds::End(LastNumbers last, const std::optional<LastWords>& words) {
+  return Rewrite(words, last, /*ended=*/true);
 }
 
 void JobIds::Refresh() {
@@ -269,6 +275,18 @@ std::string JobIds::WhoseJob(const std::string& job_id) const {
       "job " + job_id + (given ? "" : ", if there was one,") + " was of daemon \"" + life.name() + "\"";
   if (life.has_end_time()) return who + ", which ended at " + UtcText(Time(life.end_time())) + journal;
   return who + ", which died: it was last seen at " + UtcText(Time(life.seen_time())) + journal;
+}
+
+std::uint64_t JobIds::FirstArray() const {
+  std::uint64_t first = 1;
+  MutexLock lock(mutex_);
+  for (const auto& [key, block] : blocks_) {
+    const v1::DaemonLife& life = block.daemon();
+    if (life.name() != life_.name() || life.generation() == life_.generation()) continue;
+    // A killed one has not noted its last second.
+    first = std::max(first, life.last_array() + 1 + (life.has_end_time() ? 0 : kArraysOfASecond));
+  }
+  return first;
 }
 
 std::optional<v1::DaemonLife> JobIds::Before() const {

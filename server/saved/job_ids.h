@@ -33,21 +33,27 @@ class JobIds {
 
   absl::StatusOr<core::NumberBlock> Claim(std::uint64_t size);
 
-  // Notes what the daemon holds now, and the last number that it gave to a job.
-  absl::Status Note(const std::string& held, std::uint64_t last_used);
+  // The last numbers that it gave to a job and to an array.
+  struct LastNumbers {
+    std::uint64_t job = 0, array = 0;
+    bool operator==(const LastNumbers&) const = default;
+  };
+  // Notes what the daemon holds now.
+  absl::Status Note(const std::string& held, LastNumbers last);
   // A daemon's account of its end, in words for the fields of DaemonLife.
   struct LastWords {
     std::string held = {}, saved = {}, reason = {};
   };
-  // Notes the daemon's end; without `words` the last note on what it held stays. `last_used`: the last number given to
-  // a job.
-  absl::Status End(std::uint64_t last_used, const std::optional<LastWords>& words);
+  // Notes the daemon's end; without `words` the last note on what it held stays.
+  absl::Status End(LastNumbers last, const std::optional<LastWords>& words);
 
   // Reads the files of other daemons again.
   void Refresh();
 
   // A sentence on a job that this daemon does not have: whose it is; empty if unknown.
   std::string WhoseJob(const std::string& job_id) const;
+  // The number of the first array: behind those of the daemons of this name before. It does not read the files.
+  std::uint64_t FirstArray() const;
   // The daemon before this one, if it died or held something when it ended, within the last day. A death that
   // `hotplate down` has told of is not told again.
   std::optional<v1::DaemonLife> Before() const;
@@ -57,7 +63,7 @@ class JobIds {
   using Key = codec::JobIdBlockKey;
   absl::StatusOr<std::vector<Key>> List() const;
   std::string FileOf(Key key) const { return codec::FileOf(folder_, key); }
-  absl::Status Rewrite(const std::optional<LastWords>& words, std::uint64_t last_used, bool ended);
+  absl::Status Rewrite(const std::optional<LastWords>& words, LastNumbers last, bool ended);
   // The life of another daemon, as far as it is known: from its newest block.
   v1::DaemonLife LifeLocked(const v1::JobIdBlock& block) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RemoveOld();

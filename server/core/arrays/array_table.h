@@ -2,6 +2,7 @@
 // lock it and ask it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -39,7 +40,10 @@ class ArrayStore::Impl {
   using Name = std::pair<std::string, std::string>;  // token, name
 
   Impl(ArrayLimits the_limits, const Clock& the_clock)
-      : limits(the_limits), clock(the_clock), memory(std::make_shared<CountedMemory>(the_limits.total_bytes)) {}
+      : limits(the_limits),
+        clock(the_clock),
+        memory(std::make_shared<CountedMemory>(the_limits.total_bytes)),
+        next_number(the_limits.first_number) {}
 
   const ArrayLimits limits;
   const Clock& clock;
@@ -53,7 +57,7 @@ class ArrayStore::Impl {
   std::map<Name, std::uint64_t> names ABSL_GUARDED_BY(mutex);  // 0: held for an array that is being made
   // Arrays that are being written to take, when they are whole, a name that `names` has for another until then.
   std::set<std::pair<Name, std::uint64_t>> successors ABSL_GUARDED_BY(mutex);
-  std::uint64_t next_number ABSL_GUARDED_BY(mutex) = 1;
+  std::atomic<std::uint64_t> next_number;         // written under the mutex; a daemon's last words wait for no lock
   std::size_t unread ABSL_GUARDED_BY(mutex) = 0;  // of `arrays`
 
   // The array as it is at this moment, with its place.

@@ -355,4 +355,6 @@ std::uint64_t ArrayStore::bytes_stored() const {
 
 const ArrayLimits& ArrayStore::limits() const { return impl_->limits; }
 
+std::uint64_t ArrayStore::last_number() const { return impl_->next_number - 1; }
+
 }  // namespace hotplate::core

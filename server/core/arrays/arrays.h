@@ -23,6 +23,7 @@ struct ArrayLimits {
   std::uint64_t total_bytes = 0;  // all arrays and buffers; 0: no limit
   std::uint64_t array_bytes = 0;  // one array; 0: no limit of its own
   std::uint32_t count = 100'000;
+  std::uint64_t first_number = 1;  // in the id of the first one
   nanoseconds longest_lease = std::chrono::hours(24);
   // An array that is being written and gets no bytes for this long is freed: later than a client gives up whose
   // connection broke, which takes 30 s to notice and tries again for 2 minutes.
@@ -138,6 +139,8 @@ class ArrayStore {
   std::uint64_t bytes_held() const;    // with what jobs have that is no array yet, or will be none
   std::uint64_t bytes_stored() const;  // of all arrays
   const ArrayLimits& limits() const;
+  // In the id of the array made last; first_number - 1 for none. Waits for nobody.
+  std::uint64_t last_number() const;
 
  private:
   class Impl;

@@ -49,12 +49,12 @@ class JobIdsTest : public testing::Test {
 TEST_F(JobIdsTest, ASuccessorGoesOnWhereTheLastOneEnded) {
   const auto first = Daemon("local", "g1");
   ExpectBlock(*first, 100, 1, 100);
-  ASSERT_TRUE(first->End(57, JobIds::LastWords{}).ok());
+  ASSERT_TRUE(first->End({57}, JobIds::LastWords{}).ok());
   EXPECT_FALSE(first->Claim(100).ok()) << "it has ended";
   const auto second = Daemon("local", "g2");
   ExpectBlock(*second, 100, 58, 100);
   ExpectBlock(*second, 400, 101, 500);
-  ASSERT_TRUE(second->End(70, JobIds::LastWords{}).ok());
+  ASSERT_TRUE(second->End({70}, JobIds::LastWords{}).ok());
   ExpectBlock(*Daemon("local", "g3"), 100, 101, 500);
   struct stat facts {};
   ASSERT_EQ(stat((directory_ + "/jobs").c_str(), &facts), 0);
@@ -67,7 +67,7 @@ TEST_F(JobIdsTest, ADaemonWithoutAJobUsesNone) {
   for (const char* generation : {"g1", "g2", "g3"}) {
     const auto ids = Daemon("local", generation);
     ExpectBlock(*ids, 100, 1, 100);
-    ASSERT_TRUE(ids->End(0, JobIds::LastWords{}).ok());
+    ASSERT_TRUE(ids->End({0}, JobIds::LastWords{}).ok());
   }
 }
 
@@ -97,7 +97,7 @@ TEST_F(JobIdsTest, DaemonsAtTheSameTimeHaveNumbersOfTheirOwn) {
           if (last < block->last) break;
         }
         if (random() % 4 == 0) continue;  // killed
-        ASSERT_TRUE(ids->End(last, JobIds::LastWords{}).ok());
+        ASSERT_TRUE(ids->End({last}, JobIds::LastWords{}).ok());
       }
     });
   }
@@ -119,14 +119,14 @@ TEST_F(JobIdsTest, WhoseAJobWasIsKnown) {
   ExpectBlock(*died, 100, 101, 200);
   ExpectBlock(*lives, 100, 201, 300);
   ExpectBlock(*begins, 100, 301, 400);
-  ASSERT_TRUE(ended->End(57, JobIds::LastWords{}).ok());
+  ASSERT_TRUE(ended->End({57}, JobIds::LastWords{}).ok());
   auto running = EndpointSlot::Claim(directory_, "other"), starts = EndpointSlot::Claim(directory_, "starts");
   ASSERT_TRUE(running.ok() && starts.ok());
   v1::EndpointRecord record;
   record.set_generation("g3");
   ASSERT_TRUE(running->Publish(record).ok());
-  ASSERT_TRUE(died->Note("", 150).ok());
-  ASSERT_TRUE(lives->Note("", 230).ok());
+  ASSERT_TRUE(died->Note("", {150}).ok());
+  ASSERT_TRUE(lives->Note("", {230}).ok());
   const auto ids = Daemon("local", "g4");
   ExpectBlock(*ids, 100, 401, 500);
   EXPECT_THAT(ids->WhoseJob("57"), AllOf(HasSubstr("job 57 was of daemon \"early\""), HasSubstr("which ended at 20")));
@@ -140,10 +140,10 @@ TEST_F(JobIdsTest, WhoseAJobWasIsKnown) {
   EXPECT_THAT(ids->WhoseJob("151"), HasSubstr("job 151, if there was one, was of daemon \"dead\""));
   // A number below one that its daemon gave was given too.
   ExpectBlock(*lives, 100, 501, 600);
-  ASSERT_TRUE(lives->Note("", 500).ok());
+  ASSERT_TRUE(lives->Note("", {500}).ok());
   ids->Refresh();
   EXPECT_THAT(ids->WhoseJob("250"), HasSubstr("job 250, if there is one,")) << "the further block is not begun";
-  ASSERT_TRUE(lives->Note("", 501).ok());
+  ASSERT_TRUE(lives->Note("", {501}).ok());
   ids->Refresh();
   EXPECT_THAT(ids->WhoseJob("250"), HasSubstr("job 250 is of daemon \"other\""));
   for (const char* other : {"401", "601", "0", "", "x", "1x"}) EXPECT_EQ(ids->WhoseJob(other), "") << other;
@@ -153,7 +153,7 @@ TEST_F(JobIdsTest, TheDaemonBeforeIsNamedIfItLostSomething) {
   EXPECT_FALSE(Daemon("local", "g0")->Before().has_value());
   const auto died = Daemon("local", "g1");
   ExpectBlock(*died, 100, 1, 100);
-  ASSERT_TRUE(died->Note("1 job that ran or waited (job 1)", 1).ok());
+  ASSERT_TRUE(died->Note("1 job that ran or waited (job 1)", {1}).ok());
   const std::string record = directory_ + "/servers/local.json";
   std::filesystem::create_directory(directory_ + "/servers");
   std::ofstream(record) << R"({"generation": "g1"})";
@@ -166,15 +166,34 @@ TEST_F(JobIdsTest, TheDaemonBeforeIsNamedIfItLostSomething) {
   EXPECT_FALSE(Daemon("local", "g2")->Before().has_value()) << "hotplate down has told of it";
   const auto calm = Daemon("local", "g3");
   ExpectBlock(*calm, 100, 101, 200);
-  ASSERT_TRUE(calm->End(103, JobIds::LastWords{}).ok());
+  ASSERT_TRUE(calm->End({103}, JobIds::LastWords{}).ok());
   EXPECT_FALSE(Daemon("local", "g4")->Before().has_value()) << "g1 is not the daemon before";
   const auto lost = Daemon("local", "g5");
   ExpectBlock(*lost, 100, 104, 200);
-  ASSERT_TRUE(lost->End(110, JobIds::LastWords{.held = "1 array of 16 (a)"}).ok());
+  ASSERT_TRUE(lost->End({110}, JobIds::LastWords{.held = "1 array of 16 (a)"}).ok());
   before = Daemon("local", "g6")->Before();
   ASSERT_TRUE(before.has_value());
   EXPECT_EQ(before->generation(), "g5");
   EXPECT_TRUE(before->has_end_time());
+}
+
+// A client that goes over to the next daemon of the name must not find another array by an id of before.
+TEST_F(JobIdsTest, ArraysGoOnBehindThoseOfTheDaemonsOfThatNameBefore) {
+  const auto first = Daemon("local", "g1");
+  EXPECT_EQ(first->FirstArray(), 1);
+  ExpectBlock(*first, 100, 1, 100);
+  ASSERT_TRUE(first->Note("", {0, 5}).ok());
+  ASSERT_TRUE(first->End({0, 7}, JobIds::LastWords{}).ok());
+  EXPECT_EQ(Daemon("other", "g2")->FirstArray(), 1);
+  const auto killed = Daemon("local", "g3");
+  EXPECT_EQ(killed->FirstArray(), 8);
+  ExpectBlock(*killed, 100, 1, 100);
+  ASSERT_TRUE(killed->Note("", {0, 20}).ok());
+  const auto killed_at_once = Daemon("local", "g4");
+  const std::uint64_t then = killed_at_once->FirstArray();
+  EXPECT_GT(then, 100'000) << "it made some since its last note";
+  ExpectBlock(*killed_at_once, 100, 101, 200);
+  EXPECT_GT(Daemon("local", "g5")->FirstArray(), then + 100'000);
 }
 
 TEST_F(JobIdsTest, AFileThatMakesNoSenseIsNamed) {
