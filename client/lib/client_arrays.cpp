@@ -20,7 +20,7 @@ absl::StatusOr<std::pair<v1::Array, Signature>> ArrayToRead(const Connection& co
                                                             const std::stop_token& stop) {
   if (const absl::Status text = CheckText("the array's id or name", id); !text.ok()) return text;
   v1::DescribeArrayRequest request;
-  request.set_array_id(id);
+  request.set_array_id(connection.Called(id));
   v1::DescribeArrayResponse response;
   const absl::Status status =
       connection.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncDescribe, request, response, {.stop = stop});
@@ -47,6 +47,7 @@ absl::StatusOr<v1::Array> PutArray(const Connection& connection, const Signature
                                    const std::function<absl::Status(const std::string& id)>& upload) {
   absl::StatusOr<v1::Array> array = CreateArray(connection, signature, options, std::nullopt, stop);
   // One without bytes is complete from the start.
+  if (array.ok()) connection.NoteName(array->id(), array->name());
   if (!array.ok() || array->state() == v1::ARRAY_STATE_READY) return array;
   const absl::Status status = upload(array->id());
   if (!status.ok()) {
@@ -134,23 +135,29 @@ absl::Status Client::GetInto(const std::string& id_or_name, std::span<std::byte>
 
 absl::Status Client::GetRange(const std::string& id_or_name, std::uint64_t offset, std::span<std::byte> destination,
                               const OnProgress& on_download, const Cancellation* cancellation) {
-  // Use the id from here on: a broken stream must resume in the same array, even if another one has the name by then.
-  const auto array = ArrayToRead(*impl_->connection, id_or_name, Impl::TokenOf(cancellation));
-  if (!array.ok()) return array.status();
-  return Download(*impl_->connection, array->first.id(), offset, destination,
-                  RulesFor(on_download, destination.size(), Impl::TokenOf(cancellation)));
+  const Connection& connection = *impl_->connection;
+  return StartingOver(connection, [&] {
+    // Use the id from here on: a broken stream must resume in the same array, even if another one has the name by then.
+    const auto array = ArrayToRead(connection, id_or_name, Impl::TokenOf(cancellation));
+    if (!array.ok()) return array.status();
+    return Download(connection, array->first.id(), offset, destination,
+                    RulesFor(on_download, destination.size(), Impl::TokenOf(cancellation)));
+  });
 }
 
 absl::StatusOr<v1::Array> Client::DescribeArray(const std::string& id_or_name, const Cancellation* cancellation) {
   if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
   const Connection& c = *impl_->connection;
-  v1::DescribeArrayRequest request;
-  request.set_array_id(id_or_name);
-  v1::DescribeArrayResponse response;
-  const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncDescribe, request, response,
-                                     {.stop = Impl::TokenOf(cancellation)});
-  if (!status.ok()) return status;
-  return std::move(*response.mutable_array());
+  return StartingOver(c, [&]() -> absl::StatusOr<v1::Array> {
+    v1::DescribeArrayRequest request;
+    request.set_array_id(c.Called(id_or_name));
+    v1::DescribeArrayResponse response;
+    const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncDescribe, request, response,
+                                       {.stop = Impl::TokenOf(cancellation)});
+    if (!status.ok()) return status;
+    c.NoteName(response.array().id(), response.array().name());
+    return std::move(*response.mutable_array());
+  });
 }
 
 absl::StatusOr<v1::ListArraysResponse> Client::Arrays(const Cancellation* cancellation) {
@@ -159,6 +166,7 @@ absl::StatusOr<v1::ListArraysResponse> Client::Arrays(const Cancellation* cancel
   const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncList, v1::ListArraysRequest(),
                                      response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
+  for (const v1::Array& array : response.arrays()) c.NoteName(array.id(), array.name());
   return response;
 }
 
@@ -166,7 +174,7 @@ absl::Status Client::Free(const std::string& id_or_name, const Cancellation* can
   if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::FreeArrayRequest request;
-  request.set_array_id(id_or_name);
+  request.set_array_id(c.Called(id_or_name));
   v1::FreeArrayResponse response;
   // Not repeated: by then the name may belong to another array.
   return c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncFree, request, response,
@@ -177,26 +185,30 @@ absl::StatusOr<v1::Array> Client::Renew(const std::string& id_or_name, nanosecon
                                         const Cancellation* cancellation) {
   if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
   const Connection& c = *impl_->connection;
-  v1::RenewArrayRequest request;
-  request.set_array_id(id_or_name);
-  ToWire(lease, *request.mutable_lease());
-  v1::RenewArrayResponse response;
-  const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncRenew, request, response,
-                                     {.stop = Impl::TokenOf(cancellation)});
-  if (!status.ok()) return status;
-  return std::move(*response.mutable_array());
+  return StartingOver(c, [&]() -> absl::StatusOr<v1::Array> {
+    v1::RenewArrayRequest request;
+    request.set_array_id(c.Called(id_or_name));
+    ToWire(lease, *request.mutable_lease());
+    v1::RenewArrayResponse response;
+    const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncRenew, request, response,
+                                       {.stop = Impl::TokenOf(cancellation)});
+    if (!status.ok()) return status;
+    return std::move(*response.mutable_array());
+  });
 }
 
 absl::StatusOr<std::string> Client::SaveArray(const std::string& id_or_name, const Cancellation* cancellation) {
   if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
   const Connection& c = *impl_->connection;
-  v1::SaveArrayRequest request;
-  request.set_array_id(id_or_name);
-  v1::SaveArrayResponse response;
-  const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncSave, request, response,
-                                     {.no_deadline = true, .stop = Impl::TokenOf(cancellation)});
-  if (!status.ok()) return status;
-  return std::move(*response.mutable_file());
+  return StartingOver(c, [&]() -> absl::StatusOr<std::string> {
+    v1::SaveArrayRequest request;
+    request.set_array_id(c.Called(id_or_name));
+    v1::SaveArrayResponse response;
+    const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncSave, request, response,
+                                       {.no_deadline = true, .stop = Impl::TokenOf(cancellation)});
+    if (!status.ok()) return status;
+    return std::move(*response.mutable_file());
+  });
 }
 
 }  // namespace hotplate::client

@@ -49,7 +49,7 @@ absl::StatusOr<v1::CheckJobResponse> Client::Check(const std::string& kernel,
   const Connection& c = *impl_->connection;
   v1::CheckJobRequest request;
   *request.mutable_job() = SpecFor(kernel, options, c.request_ids());
-  AddInputs(inputs, ViewsAs::kSignature, *request.mutable_job());
+  AddInputs(CalledNow(c, inputs), ViewsAs::kSignature, *request.mutable_job());
   v1::CheckJobResponse response;
   const absl::Status status = c.Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncCheck, request, response,
                                      {.stop = Impl::TokenOf(cancellation)});

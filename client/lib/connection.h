@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "client/lib/array_names.h"
 #include "client/lib/awake_wait.h"
 #include "client/lib/client.h"
 #include "client/lib/endpoint.h"
@@ -168,6 +169,9 @@ class Connection {
   const ConnectOptions& options() const { return options_; }
   const std::string& session() const { return options_.session; }
   RequestIds& request_ids() const { return request_ids_; }
+  void NoteName(const std::string& id, const std::string& name) const { names_.Note(id, name, moves()); }
+  // An array as a request has to call it now.
+  std::string Called(const std::string& id_or_name) const { return names_.Now(id_or_name, moves()); }
 
  private:
   // Protobuf's own limit; gRPC ends the process where a call on a queue goes beyond it.
@@ -208,6 +212,7 @@ class Connection {
   mutable std::atomic<Target*> now_;
   mutable std::atomic<std::size_t> moves_{0};
   mutable RequestIds request_ids_;
+  mutable ArrayNames names_;
   mutable AwakeWaits waits_;
   mutable std::atomic<int> waiting_{0};
 };

@@ -42,7 +42,8 @@ auto StartingOver(const Connection& connection, const Make& make) {
   while (true) {
     const std::size_t moves = connection.moves();
     auto done = make();
-    if (done.ok() || connection.moves() == moves || !WentWithTheDaemon(StatusOf(done))) return done;
+    if (done.ok() || !WentWithTheDaemon(StatusOf(done))) return done;
+    if (connection.moves() == moves) return moves == 0 ? std::move(done) : decltype(done)(MovedOn(StatusOf(done)));
   }
 }
 

@@ -89,6 +89,10 @@ class JobRun {
   ClientTimings timings_;
 };
 
+// An input, and a job's inputs, with the daemon's arrays as a request has to call them now: Connection::Called.
+Input CalledNow(const Connection& connection, const Input& input);
+std::map<std::string, Input> CalledNow(const Connection& connection, std::map<std::string, Input> inputs);
+
 // Whether an output stays on the daemon. Asked for each output that is an array there.
 using IsKept = std::function<absl::StatusOr<bool>(const v1::JobResult::Output& output)>;
 

@@ -134,6 +134,14 @@ absl::Status MarkedLost(absl::Status status) {
 
 bool WentWithTheDaemon(const absl::Status& status) { return absl::IsNotFound(status) && !EndOf(status); }
 
+absl::Status MovedOn(const absl::Status& status) {
+  if (status.message().find("array") == absl::string_view::npos) return status;
+  return Worded(status,
+                std::string(status.message()) +
+                    "; the daemon was started anew since this client connected, and an array outlives its daemon "
+                    "only with a name and a lease");
+}
+
 bool ConnectionLost(const absl::Status& status) { return status.GetPayload(kLost).has_value(); }
 
 bool IsConnectionLoss(const absl::Status& status) { return absl::IsUnavailable(status); }

@@ -44,6 +44,8 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
 
 // Of a call to a daemon that was started anew: it does not have what the call is about, an array as a rule.
 bool WentWithTheDaemon(const absl::Status& status);
+// The same error, with what a client says of it that has gone over to another start.
+absl::Status MovedOn(const absl::Status& status);
 
 // True if the same call is worth another attempt: the connection broke or the daemon could not answer.
 bool IsConnectionLoss(const absl::Status& status);

@@ -24,7 +24,7 @@ FLAGS = ("--disconnect-grace", "200ms", "--session-timeout", "2s")
 MOST_STEPS = 3000
 NEVER = 1 << 60  # a step
 COARSE, FINE = 128 << 10, 32 << 10  # bytes of a transfer that are one step
-MOST_JOBS = 100  # until results are compared
+MOST_JOBS = 100  # whose results are kept to be compared
 MOMENT = 0.03  # seconds
 UPLOAD_GRACE = 180  # seconds that an upload without a client keeps its place (server/core/arrays/arrays.h)
 MOST_TOLD = 40
@@ -135,7 +135,7 @@ class Campaign:
                 reached = self.attempt(work, number, step, waits)
             if not reached:
                 break
-            if number % MOST_JOBS == 0:  # their results have room
+            if len(self.jobs) >= MOST_JOBS:
                 self.wait_for_jobs()
                 self.account()
         else:

@@ -27,6 +27,7 @@ class Connection:
         self._generation = ""  # see same_daemon
         self._computing = threading.RLock()  # while an expression of its arrays runs: see sending.compute
         self._ids: list[str] = []  # see _device_ids
+        self._ids_of = 0  # how often the client had moved then
         self._number = next(_numbers)
         _open.add(self)
 
@@ -104,13 +105,15 @@ class Connection:
         return self._core.info()
 
     def _device_ids(self) -> list[str]:
-        """The ids of the daemon's devices, which stay as they are. Asks once."""
-        if not self._ids:
-            self._ids = [str(device["id"]) for device in self.info()["devices"]]
+        """The ids of the daemon's devices, which stay as they are. Asks each start of the daemon once."""
+        moves = self._core.moves
+        if not self._ids or self._ids_of != moves:
+            self._ids, self._ids_of = [str(device["id"]) for device in self.info()["devices"]], moves
         return self._ids
 
     def same_daemon(self, other: Connection) -> bool:
-        """Whether both clients are connected to the same daemon. Asks each daemon once; names do not tell.
+        """Whether both clients are connected to the same start of a daemon; names do not tell. Asks each once, and again if they
+        seem not to be: one may have gone over to another start.
 
         Raises:
             ConnectionError: a daemon does not answer.
@@ -122,6 +125,9 @@ class Connection:
         """
         for client in (self, other):
             client._generation = client._generation or str(client.info()["generation"])
+        if self._generation != other._generation:
+            for client in (self, other):
+                client._generation = str(client.info()["generation"])
         return self._generation == other._generation
 
 

@@ -421,6 +421,7 @@ void BindClient(py::module_& module) {
       .def("close", &PyClient::Close)
       .def_property_readonly("closed", &PyClient::closed)
       .def_property_readonly("session", [](const PyClient& self) { return self.Get()->session(); })
+      .def_property_readonly("moves", [](const PyClient& self) { return self.Get()->moves(); })
       .def_property_readonly("server_name", [](const PyClient& self) { return self.Get()->server_name(); })
       .def("kernels",
            [](const PyClient& self) {
