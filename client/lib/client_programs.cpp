@@ -142,7 +142,7 @@ absl::StatusOr<v1::AddEnvironmentResponse> Client::AddEnvironment(const v1::AddE
   v1::AddEnvironmentResponse response;
   const absl::Status status =
       c.Call(&Target::programs, &v1::Programs::Stub::PrepareAsyncAddEnvironment, request, response,
-             {.repeat = Repeat::kNever, .deadline = 2 * kInterpretersPatience, .stop = Impl::TokenOf(cancellation)});
+             {.repeat = Repeat::kAnew, .deadline = 2 * kInterpretersPatience, .stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   return response;
 }

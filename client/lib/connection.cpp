@@ -292,10 +292,12 @@ bool Connection::Await(grpc::CompletionQueue& queue) const {
 
 bool Connection::MayRepeat(const absl::Status& status, const CallRules& rules, Repeats& repeats) const {
   if (rules.repeat == Repeat::kNever || !IsConnectionLoss(status)) return false;
-  if (std::exchange(repeats.moves, moves()) != moves()) {
+  const bool moved = std::exchange(repeats.moves, moves()) != moves();
+  if (moved) {
     repeats.attempts = 0;  // with this start of the daemon
     repeats.backoff.Reset();
   }
+  if (rules.repeat == Repeat::kAnew && !moved) return false;
   nanoseconds wait = repeats.backoff.Next();
   // The daemon's own hint counts, up to a bound, since a caller waits.
   if (const auto hint = RetryAfter(status)) wait = std::clamp<nanoseconds>(*hint, wait, std::chrono::seconds(5));

@@ -69,7 +69,8 @@ class CancelOnStop {
   std::stop_callback<std::function<void()>> callback_;
 };
 
-enum class Repeat { kNever, kSafe };
+// kAnew: only by another start of the daemon, which knows nothing of what the one before may have done.
+enum class Repeat { kNever, kAnew, kSafe };
 
 struct CallRules {
   Repeat repeat = Repeat::kSafe;

@@ -45,9 +45,9 @@ absl::StatusOr<v1::Array> CreateArray(const Connection& connection, const Signat
   request.set_replace(options.replace);
   request.set_device(options.device);
   v1::CreateArrayResponse response;
-  // Not repeated: if the answer got lost, nobody would know the array.
+  // Not repeated with this daemon: if the answer got lost, nobody would know the array.
   const absl::Status status = connection.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncCreate, request, response,
-                                              {.repeat = Repeat::kNever, .until = until});
+                                              {.repeat = Repeat::kAnew, .until = until});
   if (!status.ok()) return status;
   return std::move(*response.mutable_array());
 }

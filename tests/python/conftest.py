@@ -4,6 +4,7 @@ ctest says where the programs and the package are (HOTPLATE_BIN_DIR, PYTHONPATH)
 `/usr/bin/python3 -m pytest tests/python/test_calls.py`. Waiting is for a state, with a bound.
 """
 
+import json
 import os
 import pathlib
 import shutil
@@ -38,9 +39,14 @@ class Daemon:
         # Short: a unix socket's path is limited.
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hotplate-python-"))
         self.directory = self.folder / "hotplate"
+        self.flags = flags
+        self.start()
+
+    def start(self):
+        """Also again, where the one before has ended."""
         log = self.folder / "log"
         self.process = subprocess.Popen(
-            [str(BIN / "hotplated"), "--name", "local", "--device", "cpu", "--log-file", str(log), *map(str, flags)],
+            [str(BIN / "hotplated"), "--name", "local", "--device", "cpu", "--log-file", str(log), *map(str, self.flags)],
             cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         try:
             wait_until(self._published, "hotplated published its record")
@@ -50,7 +56,9 @@ class Daemon:
 
     def _published(self):
         assert self.process.poll() is None, f"hotplated ended: {self.process.stdout.read()}"
-        return (self.directory / "servers/local.json").exists()
+        record = self.directory / "servers/local.json"
+        # One that was killed has left its own.
+        return record.exists() and json.loads(record.read_text())["pid"] == self.process.pid
 
     @property
     def environment(self):
@@ -65,6 +73,11 @@ class Daemon:
     def kill(self):
         """Ends it at once, as a node that fails does."""
         self.process.kill()
+        self.process.wait(PATIENCE)
+
+    def end(self):
+        """In order."""
+        self.process.terminate()
         self.process.wait(PATIENCE)
 
     def stop(self):

@@ -45,6 +45,27 @@ class PythonUp(harness.SlurmCase):
         self.assertEqual(self.lab.state(job), "COMPLETED")
         self.nothing_goes_on()
 
+    def test_a_client_goes_over_to_the_job_that_follows_on(self):
+        process = self.script("""
+            import numpy as np
+            x = np.arange(5.0)
+            A = gpu.array(x, name="A", lease="1h")
+            first = gpu.info()["allocation"]["job_id"]
+            waits = [gpu.submit_detached("integrate2d", n=64) for _ in range(50)]
+            print("first", first, flush=True)
+            while gpu.info()["allocation"]["job_id"] == first:  # also while there is no daemon
+                time.sleep(0.1)
+            print("then", gpu.sort(-A).tolist(), (A + 1).numpy().tolist(), len([gpu.wait(job) for job in waits]))
+        """, up="name='work', follow_on=1, gpus=1, time='10m', daemon_options=['--device', 'cpu', '--drain-timeout', '1s']")
+        first = process.stdout.readline().split()
+        self.assertEqual(first[:1], ["first"], first or process.stderr.read())
+        self.lab.lines("scancel", first[1])  # as at its time limit: SIGTERM first
+        code, out, err = self.ended(process)
+        self.assertEqual(code, OK, err)
+        self.assertIn("then [-4.0, -3.0, -2.0, -1.0, -0.0] [1.0, 2.0, 3.0, 4.0, 5.0] 50", out)
+        self.assertEqual(self.lab.state(first[1]), "CANCELLED")
+        self.nothing_goes_on()
+
     def test_release_after_an_error(self):
         code, _, err = self.ended(self.script("raise OSError('of the script')"))
         self.assertEqual(code, 1)
