@@ -1,5 +1,6 @@
 """Assignment to arrays on the daemon and to their parts, by NumPy's rules."""
 
+import contextlib
 import operator
 
 import hotplate as hp
@@ -294,3 +295,66 @@ def test_assignment_to_a_freed_array_says_so(gpu):
                 use()
             assert "has a name" not in str(lost.value) and "(freed)" not in str(lost.value) and "after that line" not in str(lost.value)
             del lost
+
+
+# An element is a number, which keeps its value when its array changes.
+
+
+def swapped(a):
+    kept = a[0]
+    a[0] = a[1]
+    a[1] = kept
+
+
+def exchanged(a):
+    a[0], a[1] = a[1], a[0]
+
+
+def sorted_by_swaps(a):
+    for i in range(len(a)):
+        for j in range(len(a) - 1 - i):
+            if a[j] > a[j + 1]:
+                a[j], a[j + 1] = a[j + 1], a[j]
+
+
+def held(a):
+    elements = list(a)
+    a += 10
+    a[2] = elements[0] * elements[1]
+    a[3] = elements[3]
+
+
+def of_a_row(a):
+    matrix = a.reshape(2, 2).copy()
+    row, element = matrix[1], matrix[1, 0]
+    matrix[1, 0] = 77
+    a[0], a[1] = row[0], element  # a row is a view, an element is not
+
+
+@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.parametrize("change", [swapped, exchanged, sorted_by_swaps, held, of_a_row])
+def test_an_element_keeps_its_value(gpu, change, eager):
+    values = np.array([3.0, 1.0, 2.0, 0.5])
+    expected = values.copy()
+    change(expected)
+    with hp.eager() if eager else contextlib.nullcontext():
+        array = gpu.array(values)
+        change(array)
+    np.testing.assert_array_equal(array.numpy(), expected)
+
+
+def test_an_element_without_axes_of_its_array_too(gpu):
+    array = gpu.array(np.float64(5))
+    element = array[()]
+    array[()] = 7
+    assert (float(element), float(array)) == (5, 7)
+
+
+def test_elements_that_nobody_holds_are_forgotten(gpu):
+    array = gpu.array(np.arange(4.0))
+    kept = array[1]
+    for _ in range(100):
+        array[0]
+    assert len(array._elements) == 1
+    array[1] = 9
+    assert array._elements is None and float(kept) == 1

@@ -17,6 +17,7 @@ from .connection import Connection
 from .errors import InvalidCall, InvalidType
 from .forms import arranged
 from .kernel_spec import OPTIONS, KernelSpec
+from .numpy_only import numpy_name
 from .operations import told
 from .placing import ANY, common
 from .receipt import Receipt
@@ -210,7 +211,8 @@ class Plan(KernelSpec):
                 pass
         # Lists and numbers have no dtype of their own; arrays of other packages (a Series, a Tensor) do.
         if natural is not None and natural not in dtypes and not any(hasattr(values[name], "dtype") for name in names):
-            wider = [dtype for dtype in dtypes if np.can_cast(natural, dtype, "safe")]
+            whole = natural.kind in "biu" and self.name in _PRODUCTS
+            wider = [dtype for dtype in dtypes if not whole and np.can_cast(natural, dtype, "safe")]
             natural = max(wider, key=lambda dtype: (dtype == np.float64, -dtype.itemsize)) if wider else None
         if natural in dtypes and all(value.dtype == natural for value in held if isinstance(value, Array)):
             return natural
@@ -220,8 +222,17 @@ class Plan(KernelSpec):
         are = words([f"{name} is {_told(values[name], plain[name])}" for name in here])
         one = "of one dtype, " if len(names) > 1 else ""
         takes = words(sorted(map(str, dtypes)), "or")
-        advice = "" if any(is_no_array(values[name], plain[name]) for name in here) else ": convert with astype"
+        advice = "" if any(is_no_array(values[name], plain[name]) for name in here) else self._conversion([values[name] for name in here], {plain[name].dtype.kind for name in here})
         raise InvalidType(f"{self.name} takes {words(names)} {one}{takes}; {are}{advice}")
+
+    def _conversion(self, given: Sequence[Any], kinds: set[str]) -> str:
+        """What to do about arrays of other dtypes, where there is something."""
+        if kinds - set("biufc"):
+            return ": the arrays of a daemon are of numbers"
+        if "c" in kinds and not any(dtype.kind == "c" for _, dtypes in self.rules.values() for dtype in dtypes):
+            by_numpy = f"write gpu.function({numpy_name(self.name)})({', '.join(self.inputs)}), or " if numpy_name(self.name) else ""
+            return f": complex numbers are not computed here: {by_numpy}take a.real and a.imag"
+        return ": convert with numpy.asarray(…, dtype=…)" if not any(hasattr(value, "dtype") for value in given) else ": convert with astype"
 
     def _counts_as(self, value: Any, dtypes: frozenset[np.dtype[Any]]) -> np.dtype[Any]:
         """The array's dtype; float64 (complex128) for integers and bools if the kernel takes none, as in

@@ -90,11 +90,27 @@ def _arange(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any
     # As in NumPy, a single number is the end.
     if by_position and keywords.get("stop") is None:
         keywords["start"], keywords["stop"] = None, keywords["start"]
+    for name in ("start", "stop", "step"):
+        value = keywords.get(name)
+        if _is_inexact(value):
+            raise InvalidCall(f"arange: {name} is {shown(value)}; whole numbers are exact up to 2^53: gpu.array(numpy.arange(…)) "
+                              "sends some beyond")
 
 
 def _argsort(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
     if "axis" in keywords and keywords["axis"] is None:  # not the default
         keywords["axis"] = "all"
+
+
+def _is_inexact(value: Any) -> bool:
+    """Whether it is an integer that a float64, as which numbers travel, does not hold."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and not -2**53 <= value <= 2**53
+
+
+def _fft(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
+    n = keywords.get("n")
+    if isinstance(n, (int, np.integer)) and n < 1:
+        raise InvalidCall(f"fft: n is {shown(n)}; it must be 1 or more, or None for the length of x")
 
 
 def _linspace(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
@@ -109,13 +125,21 @@ def _full(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any])
         raise InvalidType("full needs fill_value, the value of every element")
     if "fill_value" in keywords:
         keywords["value"] = keywords.pop("fill_value")
-    value = keywords.get("value")
-    if isinstance(value, int) and not isinstance(value, bool) and not -2**53 <= value <= 2**53:
+    value: Any = keywords.get("value")
+    instead = "write hp.xp.full(shape, fill_value, dtype=dtype), which stays on the daemon"
+    if np.ndim(value) > 0:
+        raise InvalidCall(f"full: fill_value is {shown(value)}, and here it is one number: write gpu.array(numpy.full(shape, "
+                          "fill_value))")
+    if isinstance(value, (float, np.floating)) and not np.isfinite(value):
+        raise InvalidCall(f"full: fill_value is {shown(value)}, and here it is finite: {instead}")
+    if keywords.get("dtype") is not None and _name_of(keywords["dtype"]) not in ("auto", *_FILLED):
+        raise InvalidCall(f"full: dtype is {_name_of(keywords['dtype'])!r}; it must be one of {', '.join(_FILLED)}: {instead}")
+    if _is_inexact(value):
         raise InvalidCall(f"full: fill_value is {shown(value)}; whole numbers are exact up to 2^53: "
                           "gpu.array(numpy.full(…)) sends one beyond")
     if keywords.get("dtype") is None and type(value) not in (int, float, type(None)):
         dtype = np.asarray(value).dtype
-        if dtype.name not in ("float32", "float64", "int32", "int64"):
+        if dtype.name not in _FILLED:
             raise InvalidCall(f"full: fill_value is {shown(value)}, of which NumPy makes {dtype}; give dtype=, such as "
                               "'float64'")
         keywords["dtype"] = dtype.name
@@ -129,21 +153,20 @@ def _random(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any
         raise InvalidCall(f"random: seed is {shown(seed)}; it must be 0 or more, or None for a fresh one")
 
 
-def _flag(kernel: str, name: str, value: Any) -> bool:
-    if value is None:
-        return True
-    if not isinstance(value, (bool, np.bool_)):
+def _flag(kernel: str, name: str, keywords: dict[str, Any]) -> bool:
+    value = keywords.pop(name, True)
+    if not isinstance(value, (bool, np.bool_, type(None))) and not (type(value) is int and value in (0, 1)):
         raise InvalidType(f"{kernel}: {name} is {shown(value)}; it must be True or False")
     return bool(value)
 
 
 def _svd(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> Optional[str]:
-    given = [name for name in ("full_matrices", "compute_uv") if keywords.get(name) is not None]
-    full, vectors = (_flag("svd", name, keywords.pop(name, None)) for name in ("full_matrices", "compute_uv"))
-    if not given:
+    named = [name for name in ("full_matrices", "compute_uv") if name in keywords]
+    full, vectors = (_flag("svd", name, keywords) for name in ("full_matrices", "compute_uv"))
+    if not named:
         return None
     if keywords.get("compute") is not None:
-        raise InvalidType(f"svd: compute= and {given[0]}= say the same thing; give one of them")
+        raise InvalidType(f"svd: compute= and {named[0]}= say the same thing; give one of them")
     keywords["compute"] = "values" if not vectors else "full" if full else "thin"
     return None if vectors else "s"
 
@@ -179,6 +202,8 @@ def _norm(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any])
     if not number or np.isinf(order) or order in (0, 1, 2):
         return  # a choice
     power = float(order)
+    if np.isnan(power):
+        raise InvalidCall("norm: ord is nan, and there is no such norm")
     if of_vectors and not 0.01 <= power <= 1000:
         along = ", ".join([*([] if axis in (None, "all") else [f"axis={int(axis)}"]), *(["keepdims=True"] if keepdims else [])])
         raise InvalidCall(f"norm: ord is {order!r}, which is not computed here: write (abs(x) ** {power!r}).sum({along}) ** "
@@ -245,9 +270,25 @@ def _sizes(kernel: str, name: str, keywords: dict[str, Any]) -> None:
     if any(size < 0 for size in shape):
         raise InvalidCall(f"{told}; sizes are 0 or more")
     if not 1 <= len(shape) <= 3 or 0 in shape[:-1]:
+        write = "numpy.random.default_rng().random(size)" if kernel == "random" else "numpy.full(shape, fill_value)"
         raise InvalidCall(f"{told}; the daemon makes one to three axes, of which only the last may have no elements: send "
-                          "another shape, gpu.array(numpy.zeros(…))")
+                          f"another shape, gpu.array({write})")
     keywords.update(zip(names, reversed(shape)))
+
+
+# The dtypes of the kernel full.
+_FILLED = ("float32", "float64", "int32", "int64")
+
+
+def _name_of(dtype: Any) -> str:
+    """As the daemon calls it. Of the other byte order it is another."""
+    if isinstance(dtype, str) and dtype == "auto":
+        return dtype
+    try:
+        made = np.dtype(dtype)
+    except TypeError:
+        return shown(dtype)
+    return str(made.name) if made.isnative else made.str
 
 
 _SHAPE_KIND, _SHAPE_HINT = "int or tuple of 1 to 3 ints", "Shape"
@@ -257,7 +298,7 @@ FORMS: Mapping[str, Form] = {
     "argsort": Form(("axis", "kind", "order"), {"a": "x"}, rewrite=_argsort),
     "cholesky": Form(),
     "eigh": Form(("UPLO",)),
-    "fft": Form(("n", "axis", "norm"), {"a": "x"}),
+    "fft": Form(("n", "axis", "norm"), {"a": "x"}, rewrite=_fft),
     "flatnonzero": Form(arrays={"a": "x"}),
     "full": Form(
         ("shape", "fill_value", "dtype", "order"),

@@ -66,10 +66,15 @@ class Param:
                 return value
         elif isinstance(value, (bool, np.bool_)):
             raise TypeError
-        elif isinstance(value, (int, float, np.integer, np.floating)):
-            return format(value, "g") if isinstance(value, (float, np.floating)) else str(int(value))
+        elif isinstance(value, (int, np.integer)):
+            return str(int(value))
+        elif isinstance(value, (float, np.floating)):
+            if "inf" not in self.choices:
+                raise TypeError  # an axis is a whole number
+            return format(value, "g")
         if "float64" in self.choices or "float32" in self.choices:
-            return str(np.dtype(value).name)
+            dtype = np.dtype(value)
+            return str(dtype.name) if dtype.isnative else dtype.str
         return text(self.name, value)
 
     def _choices(self) -> str:

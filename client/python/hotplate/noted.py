@@ -28,6 +28,8 @@ class Noted(Lazy):
     _copied: Optional[Node] = None
     # Whether it is a number in NumPy, a result or an element without axes: then x += 1 makes another.
     _is_number = False
+    # Elements of this array that somebody holds, by their identity: numbers, which keep their value when the array changes.
+    _elements: Optional[weakref.WeakValueDictionary[int, Noted]] = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -188,6 +190,11 @@ class Noted(Lazy):
             return self._of(gather(self, keys))
         array = self._view(geometry)
         array._is_number = not array._shape and not any(key is Ellipsis for key in keys)
+        if array._is_number:
+            base = array._base
+            if base._elements is None:
+                base._elements = weakref.WeakValueDictionary()
+            base._elements[id(array)] = array
         return array
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -230,8 +237,18 @@ class Noted(Lazy):
             ValueError: the node is on another device.
         """
         node = at_home(self._node, node)
+        if self._elements:
+            elements, self._elements = list(self._elements.values()), None
+            for element in elements:
+                element._detach()
         self._node = node
         node.holder = weakref.ref(self)
+
+    def _detach(self) -> None:
+        """A view, from now on an array of its own that has the elements of this moment."""
+        self._node = self._now()
+        self._node.holder = weakref.ref(self)
+        self._base = self._seen = None
 
     def _assign(self: Self, node: Node, name: str = "assignment") -> Self:
         """Becomes the result of an operation, in its own dtype."""

@@ -21,12 +21,13 @@ class NumPyFunctions:
     def _kernel(self, name: str) -> Any:
         return getattr(self, name)
 
-    def zeros(self, shape: Shape, dtype: npt.DTypeLike = "float64", **options: Any) -> Any:
+    def zeros(self, shape: Shape, dtype: npt.DTypeLike = "float64", order: Any = "C", **options: Any) -> Any:
         """An array of zeros, made on the daemon: the kernel `full`.
 
         Args:
             shape: elements along each axis, 1 to 3 of them.
             dtype: float32, float64, int32 or int64.
+            order: "C"; for another, numpy.asfortranarray(…) of the result.
             options: those of every call. keep=True leaves the array on the daemon, and nothing crosses the network.
 
         Returns:
@@ -41,14 +42,15 @@ class NumPyFunctions:
             array([[0., 0., 0.],
                    [0., 0., 0.]])
         """
-        return self._kernel("full")(shape, 0.0, dtype or "float64", **options)
+        return self._kernel("full")(shape, 0.0, dtype or "float64", order, **options)
 
-    def ones(self, shape: Shape, dtype: npt.DTypeLike = "float64", **options: Any) -> Any:
+    def ones(self, shape: Shape, dtype: npt.DTypeLike = "float64", order: Any = "C", **options: Any) -> Any:
         """An array of ones, made on the daemon: the kernel `full`.
 
         Args:
             shape: elements along each axis, 1 to 3 of them.
             dtype: float32, float64, int32 or int64.
+            order: "C"; for another, numpy.asfortranarray(…) of the result.
             options: as for `zeros`.
 
         Returns:
@@ -61,7 +63,7 @@ class NumPyFunctions:
         Example:
             >>> A = gpu.ones((3000, 3000), "float32", keep=True)
         """
-        return self._kernel("full")(shape, 1.0, dtype or "float64", **options)
+        return self._kernel("full")(shape, 1.0, dtype or "float64", order, **options)
 
     def eye(self, N: int, M: Optional[int] = None, k: int = 0,
             dtype: npt.DTypeLike = "float64", order: Any = "C") -> np.ndarray[Any, Any]:
@@ -86,7 +88,7 @@ class NumPyFunctions:
         """
         return np.eye(N, M, k, dtype, order)
 
-    def dot(self, a: Any, b: Any, **options: Any) -> Any:
+    def dot(self, a: Any, b: Any, out: Any = None, **options: Any) -> Any:
         """numpy.dot of vectors and matrices: the kernel `matmul`.
 
         Args:
@@ -108,11 +110,11 @@ class NumPyFunctions:
         axes = [_axes(a), _axes(b)]
         for name, count in zip("ab", axes):
             if count == 0:
-                raise InvalidCall(f"dot: {name} is a number; a dot product is of arrays with axes")
+                raise InvalidCall(f"dot: {name} is a number; a dot product is of arrays with axes: write a * b")
         if (axes[0] or 2) > 1 and (axes[1] or 2) > 2:
             raise InvalidCall(f"dot: b has {axes[1]} axes, and numpy.dot would pair each matrix of a with each of b: write "
                               "gpu.matmul(a, b) for the products of one with one")
-        return self._kernel("matmul")(a, b, **options)
+        return self._kernel("matmul")(a, b, out=out, **options)
 
 
 def _axes(value: Any) -> Optional[int]:

@@ -81,6 +81,11 @@ NUMPY_ONLY: Mapping[str, Mapping[str, NumPyOnly]] = {
 }
 
 
+def numpy_name(kernel: str) -> str:
+    """The function of NumPy's that has a kernel's name; empty if there is none."""
+    return next((f"{module.__name__}.{kernel}" for module in (np, np.linalg) if callable(getattr(module, kernel, None))), "")
+
+
 def leave_out(kernel: str, keywords: dict[str, Any], array: Any) -> None:
     """Removes these arguments. `array`: the call's first, None if it has none.
 

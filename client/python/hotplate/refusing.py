@@ -23,6 +23,12 @@ INSTEAD = {
     "rfft2": "hp.xp.fft.rfftn(A, axes=(-2, -1))", "unique": "hp.xp.unique_values(A)",
     "vdot": "gpu.dot(A.ravel().conj(), B.ravel())",
 }
+# The same for attributes of other packages' arrays.
+OTHERS = {
+    "get": "A.numpy()", "asnumpy": "A.numpy()", "copy_to_host": "A.numpy()", "cpu": "A.numpy()", "to_numpy": "A.numpy()",
+    "cuda": "A.to_device(\"gpu0\")", "copy_to_device": "gpu.array(x)", "block_until_ready": "A.compute()", "detach": "A.copy()",
+    "dim": "A.ndim", "numel": "A.size", "type": "A.dtype", "float": "A.astype(\"float32\")", "double": "A.astype(\"float64\")",
+}
 _FETCH = "fetch the elements first, A.numpy()"
 
 
@@ -43,7 +49,7 @@ def refuse_attribute(array: Any, name: str) -> NoReturn:
         AttributeError: always.
     """
     if name.startswith("_") or not hasattr(np.ndarray, name):
-        raise AttributeError(f"a hotplate.Array has no {name}")
+        raise AttributeError(f"a hotplate.Array has no {name}" + (f": write {OTHERS[name]}" if name in OTHERS else ""))
     write = INSTEAD.get(name, "")
     raise AttributeError(f"a hotplate.Array has no {name}: " + (f"write {write}, or " if write else "") +
                          f"fetch the elements first, A.numpy().{name}")
