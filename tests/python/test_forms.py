@@ -124,6 +124,18 @@ def test_what_is_refused_says_why(gpu, call, kind, says):
     assert says in str(refused.value)
 
 
+@pytest.mark.parametrize("name, says", [
+    ("sum", "has no kernel sum: write hp.xp.sum(…), of arrays on the daemon: gpu.array(x)"), ("inv", "write hp.xp.linalg.inv(…)"),
+    ("einsum", "write gpu.function(numpy.einsum)"), ("median", "write gpu.function(numpy.median)(…)"), ("ifft", "transform='ifft'"),
+    ("asnumpy", "write A.numpy()"), ("identity", "write gpu.eye(n)"), ("matmull", "Nearest: matmul"),
+])
+def test_a_function_that_is_no_kernel_is_elsewhere(gpu, name, says):
+    with pytest.raises(AttributeError) as missing:
+        getattr(gpu, name)
+    assert says in str(missing.value)
+    assert not hasattr(gpu, name)
+
+
 def test_signatures_are_as_it_is_called(gpu):
     def shown(name):
         return [one for one, parameter in inspect.signature(gpu.kernels[name]).parameters.items()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence
 
+import numpy as np
+
 from . import _core
 from .arguments import shown, text
 from .calls import Plan
@@ -132,7 +134,8 @@ class Kernels(Connection):
             try:
                 kernel = Kernel(self, self._plan(name))
             except UnknownKernel as error:
-                raise AttributeError(str(error)) from None
+                write = _instead(name)
+                raise AttributeError(f"{self.server} has no kernel {name}: write {write}" if write else str(error)) from None
             # Found at once from now on; by reference of a cycle that the collector knows.
             self.__dict__[name] = kernel
             return kernel
@@ -146,6 +149,30 @@ class Kernels(Connection):
             return self.kernels
         except (Error, RuntimeError):
             return list(self._plans)
+
+
+# What people look for on a client, and is elsewhere. Other functions of NumPy's are found by their names.
+_INSTEAD = {
+    "asnumpy": "A.numpy()", "asarray": "gpu.array(x)", "to_device": "gpu.array(x)", "jit": "gpu.function(f)",
+    "einsum": "gpu.function(numpy.einsum)(subscripts, a, b)", "identity": "gpu.eye(n)", "nonzero": "hp.xp.nonzero(gpu.array(x))",
+    "cumsum": "gpu.scan(x)", "cumprod": "gpu.scan(x, operation='prod')", "ifft": "gpu.fft(x, transform='ifft')",
+    "rfft": "gpu.fft(x, transform='rfft')", "irfft": "gpu.fft(x, transform='irfft')", "fft2": "gpu.fft(x, axes=2)",
+}
+
+
+def _instead(name: str) -> str:
+    """What to write for a name that is no kernel's; empty if nothing is known."""
+    if name in _INSTEAD:
+        return _INSTEAD[name]
+    from . import xp
+
+    for module, where in ((xp, "hp.xp"), (xp.linalg, "hp.xp.linalg")):
+        if name in module.__all__ and callable(getattr(module, name)):
+            return f"{where}.{name}(…), of arrays on the daemon: gpu.array(x)"
+    for module, where in ((np, "numpy"), (np.linalg, "numpy.linalg")):
+        if callable(getattr(module, name, None)):
+            return f"gpu.function({where}.{name})(…)"
+    return ""
 
 
 def resolve(client: Kernels, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any],
