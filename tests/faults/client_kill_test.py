@@ -36,7 +36,7 @@ KINDS = [(works.Submit, works.SMALL), (works.Submit, works.MIDDLE), (works.Submi
          (works.Run, works.SMALL), (works.Run, works.MIDDLE), (works.Put, works.SMALL), (works.Put, works.MIDDLE),
          (works.Replace, works.MIDDLE), (works.Get, works.SMALL), (works.Get, works.MIDDLE), (works.Result, works.SMALL),
          (works.Result, works.MIDDLE), (works.Exec, 100)]
-LONG = [(works.Submit, 0), (works.Submit, works.LARGE), (works.SubmitPython, 300_000), (works.PythonClient, works.MIDDLE),
+LONG = [(works.Submit, 0), (works.Submit, works.LARGE), (works.SubmitPython, 200_000), (works.PythonClient, works.MIDDLE),
         (works.Run, 0), (works.Run, works.LARGE), (works.Put, works.LARGE), (works.Get, works.LARGE), (works.Result, works.LARGE),
         (works.Exec, 30_000)]
 
@@ -252,7 +252,7 @@ def main():
     try:
         campaign.run(kinds)
     except Exception as error:  # whatever it is, the daemon is ended, and the summary printed
-        campaign.fault(f"{type(error).__name__}: {error}")
+        campaign.faults.insert(0, f"{type(error).__name__}: {error}")
     finally:
         failed = bool(campaign.faults or campaign.lost or campaign.duplicated or not campaign.kills)
         campaign.home.close(keep=failed)
