@@ -23,6 +23,7 @@
 #include "server/spare_memory.h"
 #include "server/version.h"
 #include "server/wire/values.h"
+#include "server/warm_file.h"
 
 namespace hotplate::server {
 
@@ -273,11 +274,20 @@ JitCaches Assembly::OpenJitCaches() const {
   return JitCaches(config_.jit_cache, OwnVariables());
 }
 
+void Assembly::LeaveWarmPythons() {
+  if (pythons_ == nullptr) return;
+  if (const absl::Status left = LeaveWarm(config_.directory, config_.name, *pythons_); !left.ok())
+    log_->warn("the next daemon starts without warm Pythons: {}", std::string(left.message()));
+}
+
 void Assembly::OpenPythons() {
   if (supervisor_ == nullptr) return;
   const absl::StatusOr<WarmPythons::Files> files = WarmPythons::FilesOfThisProgram();
   if (files.ok()) {
     pythons_ = std::make_unique<WarmPythons>(*supervisor_, *files);
+    if (const std::size_t count = TakeOverWarm(config_.directory, config_.name, *pythons_); count > 0) {
+      log_->info("{} Python environments of the daemon before are being prepared", count);
+    }
   } else {
     log_->warn("each Python script starts anew, since no Python can be kept warm: {}",
                std::string(files.status().message()));

@@ -60,6 +60,8 @@ class Assembly {
   core::nanoseconds kill_wait() const { return kill_wait_.load(); }
   // Nobody uses the daemon: cancels the jobs that were to follow on its own. Waits for Slurm.
   void CancelSuccessors();
+  // To the next daemon of this name. Waits for the file system.
+  void LeaveWarmPythons();
   // Nobody finds the daemon any more.
   void Withdraw() {
     slot_->Withdraw();

@@ -55,6 +55,15 @@ std::string WhyNot(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
+std::vector<std::string> WhatMatters(const std::vector<std::string>& environment) {
+  std::vector<std::string> variables;
+  for (const std::string& variable : environment) {
+    const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
+    if (Matters(name) || name == "PATH") variables.push_back(variable);
+  }
+  return variables;
+}
+
 WarmKey WarmKeyOf(const Program& program) {
   WarmKey key{program.file, WhyNot(program.arguments)};
   std::vector<std::string_view> variables(program.environment.begin(), program.environment.end());

@@ -200,6 +200,42 @@ std::size_t WarmPythons::Restart() {
   return count;
 }
 
+std::vector<WarmPythons::Known> WarmPythons::WhatIsKnown() const {
+  MutexLock lock(mutex_);
+  std::vector<const Environment*> ready;
+  for (const auto& [key, environment] : environments_) {
+    if (environment.had_one && environment.failures == 0) ready.push_back(&environment);
+  }
+  std::sort(ready.begin(), ready.end(),
+            [](const Environment* one, const Environment* other) { return one->last_used < other->last_used; });
+  std::vector<Known> known;
+  for (const Environment* environment : ready) {
+    known.push_back({environment->script.file, WhatMatters(environment->script.environment), environment->modules,
+                     environment->left_out});
+  }
+  return known;
+}
+
+void WarmPythons::Prepare(const std::vector<Known>& known) {
+  {
+    MutexLock lock(mutex_);
+    for (const Known& one : known) {
+      Program script;
+      script.file = one.interpreter;
+      script.arguments = {one.interpreter, "-c", ""};
+      script.environment = one.variables;
+      const WarmKey key = WarmKeyOf(script);
+      if (!key.why_not.empty()) continue;
+      Environment& environment = EnvironmentFor(key.text, script);
+      if (!one.modules.empty()) environment.modules = one.modules;
+      if (environment.modules.size() > kMostModules) environment.modules.resize(kMostModules);
+      environment.left_out = one.left_out;
+      environment.wanted = true;
+    }
+  }
+  Wake();
+}
+
 std::vector<WarmPythons::Row> WarmPythons::Rows() const {
   MutexLock lock(mutex_);
   std::vector<Row> rows;

@@ -31,6 +31,8 @@ struct WarmKey {
   std::string why_not;
 };
 WarmKey WarmKeyOf(const Program& program);
+// The variables by which environments differ, and PATH: the others of a user's are nobody's business.
+std::vector<std::string> WhatMatters(const std::vector<std::string>& environment);
 
 class WarmPythons {
  public:
@@ -75,6 +77,16 @@ class WarmPythons {
     std::uint64_t scripts = 0;                                 // forked so far
   };
   std::vector<Row> Rows() const;
+  // An environment that has been warm, and how to make another such one.
+  struct Known {
+    std::string interpreter;
+    std::vector<std::string> variables, modules;  // variables: NAME=value
+    std::map<std::string, std::string> left_out;
+  };
+  // The one used last is the last.
+  std::vector<Known> WhatIsKnown() const;
+  // Has these prepared, as those of scripts that came in this order. Does not wait.
+  void Prepare(const std::vector<Known>& known);
   // Ends those of all environments, as soon as no script of theirs runs, and forgets their failures and what they had
   // imported. Returns how many there were.
   std::size_t Restart();

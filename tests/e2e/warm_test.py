@@ -419,6 +419,23 @@ class Warm(harness.Case):
         harness.wait_until(lambda: not harness.alive(pid), "the old one has ended")
         self.assertEqual([one["name"] for one in self.wait_for_warm(python)["modules"]], ["numpy", "cloudpickle"])
 
+    def test_the_next_daemon_of_the_name_has_them_again(self):
+        first = self.start_daemon(name="successive")
+        there = ("--server", "successive")
+        self.hotplate(*there, "python", "-c", "import numpy", env={"OF_NOBODY_ELSE": "secret"})
+        warm = lambda: any(row["state"] == "WARM" for row in self.answer(*there, "workers")["workers"])
+        harness.wait_until(warm, "it is warm")
+        self.assertEqual(self.stop_daemon(first), 0)
+        left = self.directory / "warm/successive.json"
+        self.assertEqual(left.stat().st_mode & 0o777, 0o600)
+        self.assertNotIn("secret", left.read_text())
+        second = self.start_daemon(name="successive")
+        harness.wait_until(warm, "it is warm before anybody asks")
+        self.assertFalse(left.exists())
+        self.hotplate(*there, "python", "-c", "import numpy")
+        self.assertEqual(self.answer(*there, "jobs")["jobs"][0]["receipt"]["process"]["whyCold"], "")
+        self.assertEqual(self.stop_daemon(second), 0)
+
     def test_a_daemon_that_dies_takes_its_warm_pythons_with_it(self):
         daemon = self.start_daemon(name="dies")
         self.hotplate("--server", "dies", "python", "-c", "pass")

@@ -115,7 +115,7 @@ class Campaign(kill_cycles.Campaign):
         self.wait_for_all(life)
         life.client.close()
         self.of_start, self.of_life = start, [after - before for before, after in zip(start, self.failing.counts())]
-        if 0 in (self.of_start[0], *self.of_life):
+        if 0 in (self.of_start[0], self.of_life[0]):
             raise AssertionError(f"the daemon's allocations are not seen: {self.of_start} and {self.of_life}")
         self.home.stop()
 

@@ -41,9 +41,11 @@ std::string ReportJson(const journal::Place& place, const journal::VerifyReport&
 std::string ReportText(const Console& console, const journal::Place& place, const journal::VerifyReport& report) {
   const std::string files = Count(report.files, "file") + " (" + BytesText(report.bytes) + ")";
   std::string text =
-      report.ok() ? Done(console, place.name + ": " + Count(report.unfinished, "unfinished job") + ", " +
-                                      Count(report.ended, "job") + " with results; " + files + ", all as written\n")
-                  : place.name + ": " + Count(report.problems.size(), "problem") + "; " + files + " as written\n";
+      report.ok()
+          ? Done(console, place.name + ": " + Count(report.unfinished, "unfinished job") + ", " +
+                              Count(report.ended, "job") + " with results; " + files +
+                              (report.notes.empty() ? ", all as written\n" : "; all that was synced is as written\n"))
+          : place.name + ": " + Count(report.problems.size(), "problem") + "; " + files + " as written\n";
   for (const std::string& note : report.notes) text += "  " + Printable(note) + "\n";
   return text;
 }

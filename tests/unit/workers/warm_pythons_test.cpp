@@ -107,6 +107,28 @@ TEST_F(WarmPythonsTest, TheFirstScriptStartsAnewAndTheNextIsForked) {
   EXPECT_EQ(pythons_->Rows()[0].scripts, 1U);
 }
 
+TEST_F(WarmPythonsTest, WhatWasWarmIsPreparedForTheNextDaemon) {
+  EXPECT_TRUE(pythons_->WhatIsKnown().empty());
+  Run(Code("pass", {"SECRET=1", "PYTHONDONTWRITEBYTECODE=1"}));
+  ASSERT_TRUE(Comes([this] { return pythons_->WhatIsKnown().size() == 1; }));
+  std::vector<WarmPythons::Known> known = pythons_->WhatIsKnown();
+  EXPECT_EQ(known[0].interpreter, "/usr/bin/python3");
+  EXPECT_EQ(known[0].variables,
+            (std::vector<std::string>{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "PYTHONDONTWRITEBYTECODE=1"}));
+  known[0].modules = {"colorsys"};
+  known.push_back({"/usr/bin/no such python", {"HOME=/nonexistent"}, {}, {}});
+  pythons_ = std::make_unique<WarmPythons>(*supervisor_, OurFiles());
+  pythons_->Prepare(known);
+  ASSERT_TRUE(Comes([this] {
+    const auto rows = pythons_->Rows();
+    return std::any_of(rows.begin(), rows.end(), [](const auto& row) { return row.state == State::kWarm; });
+  }));
+  const Told told =
+      Run(Code("import sys; print('colorsys' in sys.modules)", {"SECRET=2", "PYTHONDONTWRITEBYTECODE=1"}));
+  EXPECT_EQ(told.why_cold, "") << "the first script of this daemon";
+  EXPECT_EQ(told.out, "True\n");
+}
+
 TEST_F(WarmPythonsTest, AFolderThatIsNotThereIsTold) {
   Warm();
   Program program = Code("pass");
