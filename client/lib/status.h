@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "hotplate/v1/jobs.pb.h"
 
 namespace hotplate::client {
