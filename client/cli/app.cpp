@@ -7,6 +7,7 @@
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "client/cli/help.h"
+#include "client/cli/jobs/numpy_words.h"
 #include "client/cli/programs/program_words.h"
 #include "client/cli/terminal/json.h"
 #include "client/lib/endpoint.h"
@@ -67,6 +68,14 @@ absl::StatusOr<Arguments> CommonArguments(const std::vector<std::string>& words)
   return ParseArguments(CommonOptions(), common);
 }
 
+// NumPy's linspace has an argument that is called like an option of every command.
+std::string EndpointOfNumpy(const Command& command, const std::vector<std::string>& words, const Settings& settings) {
+  constexpr const char* kKernel = "linspace";
+  const bool of_kernel =
+      command.takes_kernel_parameters && std::find(words.begin(), words.end(), kKernel) != words.end();
+  return of_kernel ? NumpyHint(kKernel, "endpoint", settings.endpoint) : "";
+}
+
 absl::Status RunCommandLine(const Command& command, const std::vector<std::string>& words, const ProgramWords* program,
                             OutputForm form, Console& console, const Environment& environment) {
   const auto arguments = program != nullptr ? ParseArguments(AllProgramOptions(), program->own)
@@ -90,7 +99,7 @@ absl::Status RunCommandLine(const Command& command, const std::vector<std::strin
   if (!settings.ok()) return settings.status();
   if (!settings->endpoint.empty() && !command.works_anywhere)
     if (const auto endpoint = client::ParseEndpoint(settings->endpoint); !endpoint.ok())
-      return UsageError(std::string(endpoint.status().message()));
+      return UsageError(std::string(endpoint.status().message()) + EndpointOfNumpy(command, words, *settings));
   v1::EndpointRecord connected;
   const Invocation call{command, words, *arguments, *settings, environment, console, *output, connected, program};
   absl::Status status = command.run(call);

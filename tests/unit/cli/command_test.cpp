@@ -344,6 +344,19 @@ TEST_F(CommandTest, KernelsInThePlaceOfCommandsLeadToRun) {
               HasSubstr("no command or topic \"matmul\". It is a kernel: hotplate describe matmul\n"));
 }
 
+// --endpoint is an option of every command: the daemon's address.
+TEST_F(CommandTest, LinspacesEndpointIsNoAddress) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"run", "linspace", "--stop", "1", "--endpoint", "false"},
+                                             {"submit", "linspace", "--endpoint=False", "--stop", "1"}}) {
+    const Ran ran = Hotplate(words);
+    EXPECT_EQ(ran.exit, kExitUsage);
+    EXPECT_THAT(ran.err, HasSubstr("; write --no-include-stop"));
+  }
+  EXPECT_THAT(Hotplate({"run", "linspace", "--stop", "1", "--endpoint", "host"}).err, Not(HasSubstr("; write")));
+  EXPECT_THAT(Hotplate({"jobs", "--endpoint", "false"}).err, Not(HasSubstr("; write")));
+}
+
 // A word that means something else is no misspelling, however close its letters are.
 TEST_F(CommandTest, OnlyMisspellingsLeadToTheNearestName) {
   for (const char* word : {"pop", "cat", "mv", "unsubmit", "freeze", "downsize", "cut", "bun"})
