@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "client/cli/allocation/absence.h"
+#include "client/cli/allocation/records.h"
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "client/cli/help.h"
@@ -15,6 +16,17 @@
 
 namespace hotplate::cli {
 namespace {
+
+// Reports that the current daemon has ended, and that another one answers in its place.
+void TellPassedOver(const Invocation& call) {
+  if (!call.settings.server.empty() || !call.output.talkative()) return;
+  const auto current = ServerName(call.settings);
+  if (!current || *current == call.connected.name()) return;
+  const auto record = RecordOf(call.settings, *current);
+  if (!record || !client::KnownEnded(*record)) return;
+  Remark(call.console, "the current daemon, " + *current + ", " + (client::KnownDead(*record) ? "died" : "has ended") +
+                           "; " + call.connected.name() + " answers. Clear it: hotplate down " + *current);
+}
 
 // OK if everything was written.
 absl::Status Flushed(Console& console) {
@@ -124,7 +136,10 @@ absl::StatusOr<client::Client> Invocation::TryConnect(int retries) const {
   options.directory = settings.directory;
   options.on_connection = [&console = console](const absl::Status& status) { TellConnection(console, status); };
   auto client = client::Client::Connect(options);
-  if (client.ok()) connected = client->record();
+  if (!client.ok()) return client;
+  const bool first = connected.name().empty();
+  connected = client->record();
+  if (first) TellPassedOver(*this);
   return client;
 }
 

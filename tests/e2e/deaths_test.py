@@ -133,13 +133,42 @@ class Death(harness.WithoutJournal):
         (self.directory / "current").unlink()
         (self.directory / "current").symlink_to("servers/local.json")
         self.assertEqual(self.answer("status")["name"], "other")
-        self.hotplate("run", "integrate2d", "--n", "10")
+        for command in (["status"], ["jobs"], ["run", "integrate2d", "--n", "10"]):
+            code, _, err = self.run_command(*command)
+            self.assertEqual(code, harness.OK, err)
+            self.assertEqual(err.count("! the current daemon, local, died; other answers. Clear it: hotplate down local"), 1, err)
+            for form in ("--quiet", "--json"):
+                self.assertNotIn("current daemon", self.run_command(*command, form)[2])
+        self.assertNotIn("current daemon", self.run_command("jobs", "--server", "other")[2], "it was asked for")
+        self.hotplate("use", "local", code=harness.NO_DAEMON, says=("daemon local is dead", "hotplate down local"))
         # The current one is to end; the other is not asked for.
         self.hotplate("down", says="local (pid ")
         self.assertIsNone(other.poll())
         self.assertFalse(self.record_path().exists())
         self.hotplate("down", says="other (pid ")
         self.assertEqual(other.wait(timeout=harness.PATIENCE), 0)
+
+
+    def test_of_several_that_live_one_is_to_be_chosen(self):
+        for name in ("one", "two"):
+            self.start_daemon(name=name)
+        (self.directory / "current").unlink(missing_ok=True)
+        for command in ("status", "jobs"):
+            _, _, err = self.run_command(command)
+            self.assertNotIn("no daemon is running", err)
+            self.hotplate(command, code=harness.NO_DAEMON,
+                          says=("several daemons run", "one, two; choose one: hotplate use one", "--server NAME"))
+        third = self.start_daemon()
+        self.hotplate("use", "local")
+        self.assertEqual(self.stop_daemon(third, signal.SIGKILL), -signal.SIGKILL)
+        for command in ("status", "jobs", "devices"):
+            _, _, err = self.run_command(command)
+            self.assertNotIn("no daemon is running", err)
+            self.hotplate(command, code=harness.NO_DAEMON,
+                          says=("the current daemon, local, has ended", "hotplate down local", "others run: one, two; choose one"))
+        self.hotplate("down", "local", says="had died")
+        for name in ("one", "two"):
+            self.hotplate("down", name)
 
 
 class Down(harness.WithoutJournal):
