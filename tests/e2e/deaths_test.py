@@ -228,7 +228,7 @@ class Logs(harness.Case):
     def test_a_log_that_is_no_file_is_refused(self):
         (self.directory / "logs").mkdir(mode=0o700, parents=True)
         os.mkfifo(self.directory / "logs" / "local.log")
-        self.hotplate("logs", code=harness.TRY_LATER, says=(str(self.directory / "logs" / "local.log"), "is not a regular file"))
+        self.hotplate("logs", code=harness.INVALID, says=(str(self.directory / "logs" / "local.log"), "is not a regular file"))
 
 
 if __name__ == "__main__":

@@ -318,6 +318,10 @@ std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std:
       violations.push_back("-o " + word + ": no output \"" + wrong + "\"; " + all + ". For a file of that name: -o ./" +
                            word);
       continue;
+    } else if (word.rfind('=', 0) == 0) {
+      violations.push_back("-o " + word + ": no output is named before the =; " + all +
+                           ". For a file of that name: -o ./" + word);
+      continue;
     } else if (names.size() == 1 && outputs.empty()) {
       output.name = names[0];
     }

@@ -242,6 +242,13 @@ TEST(PlanJob, OutputsThatThereAreNot) {
   EXPECT_THAT(Refusal({"svd", "a.npy", "-o", "z=y.npy"}),
               HasSubstr("-o z=y.npy: no output \"z\"; its outputs: u, s, vt. For a file of that name: -o ./z=y.npy"));
   EXPECT_EQ(Plan({"selu", "x.npy", "-o", "./z=y.npy"})->outputs[0].text, "./z=y.npy");
+  for (const std::vector<std::string>& given : std::vector<std::vector<std::string>>{{"-o=y.npy"}, {"-o", "=y.npy"}}) {
+    std::vector<std::string> words = {"selu", "x.npy"};
+    words.insert(words.end(), given.begin(), given.end());
+    EXPECT_THAT(Refusal(words), HasSubstr("-o =y.npy: no output is named before the =; its outputs: y"));
+  }
+  EXPECT_EQ(Plan({"selu", "x.npy", "-o", "./=y.npy"})->outputs[0].text, "./=y.npy");
+  EXPECT_EQ(Plan({"selu", "x.npy", "--output=y.npy"})->outputs[0].text, "y.npy");
   EXPECT_THAT(Refusal({"selu", "x.npy", "-o", "y.npy", "-o", "z.npy"}),
               HasSubstr("-o z.npy is one output too many; its outputs: y"));
   for (const char* place : {"path:/scratch/c.npy", "y=path:/scratch/c.npy"})
