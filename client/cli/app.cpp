@@ -150,7 +150,8 @@ std::string SkewText(const std::string& daemon, const std::string& version) {
 }
 
 void Remark(Console& console, const std::string& text) {
-  console.err << (console.err_terminal ? "\r\033[K! " : "! ") << Printable(text) << std::endl;
+  console.err << (console.err_terminal ? "\r\033[K" : "") << Fitted("! " + Printable(text), ErrorWidthOf(console))
+              << std::endl;
 }
 
 void TellConnection(Console& console, const absl::Status& status) {

@@ -62,7 +62,9 @@ absl::Status Get(const Invocation& call) {
   if (files.TakesStandardOutput()) return absl::OkStatus();
   call.output.Answer(
       [&] {
-        return path ? Done(call.console, *path + "   " + ToString(array->signature)) : files.SummaryOf(name)->Text();
+        return Fitted(
+            path ? Done(call.console, *path + "   " + ToString(array->signature)) : files.SummaryOf(name)->Text(),
+            WidthOf(call.console));
       },
       [&] {
         return JsonObject()

@@ -230,14 +230,17 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
   }
   text += scalars.Text();
   if (files.TakesStandardOutput()) {
-    if (call.output.talkative()) call.console.err << text << ReceiptText(result.receipt, v1::COMPLETED, result.timings);
+    if (call.output.talkative()) {
+      call.console.err << Fitted(text, ErrorWidthOf(call.console));
+      WriteReceipt(call.console, result.receipt, v1::COMPLETED, result.timings);
+    }
     return absl::OkStatus();
   }
-  call.output.Answer([&] { return text; }, [&] { return ResultJson(result, names, paths); }, essentials);
+  call.output.Answer([&] { return Fitted(text, WidthOf(call.console)); },
+                     [&] { return ResultJson(result, names, paths); }, essentials);
   if (call.output.talkative()) {
     call.console.out.flush();
-    call.console.err << ReceiptText(result.receipt, v1::COMPLETED, result.timings);
-    call.console.err.flush();
+    WriteReceipt(call.console, result.receipt, v1::COMPLETED, result.timings);
   }
   return absl::OkStatus();
 }
