@@ -203,6 +203,7 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
     return "";
   };
   std::string text, essentials;
+  std::map<std::string, Summary> summaries;
   Table scalars;
   for (const std::string& name : names) {
     const client::OutputArray& output = result.outputs.at(name);
@@ -213,6 +214,7 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
       text += Done(call.console, output.path + "   " + signature + "   written by the daemon") + "\n";
     } else if (const Summariser* summary = files.SummaryOf(name); summary != nullptr && !output.buffer) {
       text += name + "   " + summary->Text() + "\n";
+      if (const auto facts = summary->Get()) summaries.emplace(name, *facts);
     } else if (!output.buffer) {
       const std::string kept = kept_name(name).empty() ? output.id : kept_name(name);
       text += Done(call.console, "array:" + kept + "   " + signature + "   on the daemon") + "\n";
@@ -226,6 +228,7 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
       essentials += value + "\n";
     } else {
       text += name + "   " + SummaryText(output.signature, output.buffer->bytes()) + "\n";
+      if (const auto facts = Summarise(output.signature, output.buffer->bytes())) summaries.emplace(name, *facts);
     }
   }
   text += scalars.Text();
@@ -237,7 +240,7 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
     return absl::OkStatus();
   }
   call.output.Answer([&] { return Fitted(text, WidthOf(call.console)); },
-                     [&] { return ResultJson(result, names, paths); }, essentials);
+                     [&] { return ResultJson(result, names, paths, summaries); }, essentials);
   if (call.output.talkative()) {
     call.console.out.flush();
     WriteReceipt(call.console, result.receipt, v1::COMPLETED, result.timings);
