@@ -75,14 +75,14 @@ class Death(harness.WithoutJournal):
         return done, runs
 
     def words(self, done, runs):
-        return (f"1 running or waiting job (job {runs})", "1 array of 16 B, results of 1 job that nobody fetched",
+        return (f"when it held: 1 running or waiting job (job {runs})", "1 array of 16 B, results of 1 job that nobody fetched",
                 f"(temperatures, job {done})")
 
     def test_the_next_one_tells_what_went_with_it(self):
         done, runs = self.killed()
         self.hotplate("up", "--local", "--", "--device", "cpu",
-                      says=("the daemon before, local, died (last seen ", *self.words(done, runs)))
-        self.hotplate("jobs", says=("the daemon before, local, died", *self.words(done, runs)))
+                      says=("the daemon before, local, died; it was last seen ", *self.words(done, runs)))
+        self.hotplate("jobs", says=("the daemon before, local, died; it was last seen ", *self.words(done, runs)))
         self.hotplate("result", done, code=harness.INVALID, says=f'job {done} was of daemon "local", which died')
         self.assertEqual(self.answer("jobs")["jobs"], [])
         self.hotplate("down")
@@ -99,6 +99,16 @@ class Death(harness.WithoutJournal):
         self.hotplate("down", says=("had died, and its record is removed", *self.words(done, runs)))
         self.assertFalse(self.record_path().exists())
         self.hotplate("down", code=harness.NO_DAEMON, says="no daemon is running")
+
+    def test_what_came_after_its_last_note_is_not_denied(self):
+        daemon = self.start_daemon()
+        daemon.send_signal(signal.SIGSTOP)  # its next note does not come
+        self.assertEqual(self.stop_daemon(daemon, signal.SIGKILL), -signal.SIGKILL)
+        for words, code in ((("status",), harness.NO_DAEMON), (("jobs",), harness.NO_DAEMON), (("down",), harness.OK)):
+            got, out, err = self.run_command(*words)
+            self.assertEqual(got, code, out + err)
+            self.assertRegex(out + err, r"it was last seen [^\n]* ago, when it held nothing")
+            self.assertNotIn("went with it", out + err)
 
     def test_the_only_one_that_is_left_is_shown_dead_without_being_current(self):
         done, runs = self.killed(name="other")
