@@ -4,9 +4,11 @@
 #include <exception>
 
 #include "client/cli/allocation/absence.h"
+#include "client/cli/allocation/records.h"
 #include "client/cli/command.h"
 #include "client/cli/commands.h"
 #include "client/cli/help.h"
+#include "client/cli/jobs/numpy_words.h"
 #include "client/cli/programs/program_words.h"
 #include "client/cli/terminal/json.h"
 #include "client/lib/endpoint.h"
@@ -14,6 +16,17 @@
 
 namespace hotplate::cli {
 namespace {
+
+// Reports that the current daemon has ended, and that another one answers in its place.
+void TellPassedOver(const Invocation& call) {
+  if (!call.settings.server.empty() || !call.output.talkative()) return;
+  const auto current = ServerName(call.settings);
+  if (!current || *current == call.connected.name()) return;
+  const auto record = RecordOf(call.settings, *current);
+  if (!record || !client::KnownEnded(*record)) return;
+  Remark(call.console, "the current daemon, " + *current + ", " + (client::KnownDead(*record) ? "died" : "has ended") +
+                           "; " + call.connected.name() + " answers. Clear it: hotplate down " + *current);
+}
 
 // OK if everything was written.
 absl::Status Flushed(Console& console) {
@@ -67,6 +80,14 @@ absl::StatusOr<Arguments> CommonArguments(const std::vector<std::string>& words)
   return ParseArguments(CommonOptions(), common);
 }
 
+// NumPy's linspace has an argument that is called like an option of every command.
+std::string EndpointOfNumpy(const Command& command, const std::vector<std::string>& words, const Settings& settings) {
+  constexpr const char* kKernel = "linspace";
+  const bool of_kernel =
+      command.takes_kernel_parameters && std::find(words.begin(), words.end(), kKernel) != words.end();
+  return of_kernel ? NumpyHint(kKernel, "endpoint", settings.endpoint) : "";
+}
+
 absl::Status RunCommandLine(const Command& command, const std::vector<std::string>& words, const ProgramWords* program,
                             OutputForm form, Console& console, const Environment& environment) {
   const auto arguments = program != nullptr ? ParseArguments(AllProgramOptions(), program->own)
@@ -90,7 +111,7 @@ absl::Status RunCommandLine(const Command& command, const std::vector<std::strin
   if (!settings.ok()) return settings.status();
   if (!settings->endpoint.empty() && !command.works_anywhere)
     if (const auto endpoint = client::ParseEndpoint(settings->endpoint); !endpoint.ok())
-      return UsageError(std::string(endpoint.status().message()));
+      return UsageError(std::string(endpoint.status().message()) + EndpointOfNumpy(command, words, *settings));
   v1::EndpointRecord connected;
   const Invocation call{command, words, *arguments, *settings, environment, console, *output, connected, program};
   absl::Status status = command.run(call);
@@ -115,7 +136,10 @@ absl::StatusOr<client::Client> Invocation::TryConnect(int retries) const {
   options.directory = settings.directory;
   options.on_connection = [&console = console](const absl::Status& status) { TellConnection(console, status); };
   auto client = client::Client::Connect(options);
-  if (client.ok()) connected = client->record();
+  if (!client.ok()) return client;
+  const bool first = connected.name().empty();
+  connected = client->record();
+  if (first) TellPassedOver(*this);
   return client;
 }
 
@@ -126,7 +150,8 @@ std::string SkewText(const std::string& daemon, const std::string& version) {
 }
 
 void Remark(Console& console, const std::string& text) {
-  console.err << (console.err_terminal ? "\r\033[K! " : "! ") << Printable(text) << std::endl;
+  console.err << (console.err_terminal ? "\r\033[K" : "") << Fitted("! " + Printable(text), ErrorWidthOf(console))
+              << std::endl;
 }
 
 void TellConnection(Console& console, const absl::Status& status) {

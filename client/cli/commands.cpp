@@ -32,6 +32,9 @@ struct Brought {
   const char* word;
   const char* here;
 };
+constexpr const char* kEnd = "a job: hotplate cancel JOB · the daemon: hotplate down";
+constexpr const char* kRemove = "an array: hotplate free NAME · a job: hotplate cancel JOB";
+constexpr const char* kFetch = "hotplate get ARRAY -o FILE · hotplate result JOB -o FILE";
 constexpr Brought kBrought[] = {
     {"ls", "hotplate jobs · hotplate arrays · hotplate kernels"},
     {"list", "hotplate jobs · hotplate arrays · hotplate kernels"},
@@ -41,15 +44,27 @@ constexpr Brought kBrought[] = {
     {"info", "hotplate status · hotplate devices"},
     {"sinfo", "hotplate status · hotplate partitions"},
     {"nvidia-smi", "hotplate devices · hotplate top"},
+    {"sbatch", "hotplate submit KERNEL …, and hotplate run KERNEL … waits for the result"},
+    {"srun", "hotplate run KERNEL …, and hotplate submit KERNEL … does not wait"},
+    {"log", "hotplate logs · the function: hotplate eval 'log(x)' x=X"},
     {"start", "hotplate up"},
-    {"stop", "a job: hotplate cancel JOB · the daemon: hotplate down"},
-    {"kill", "a job: hotplate cancel JOB · the daemon: hotplate down"},
-    {"scancel", "a job: hotplate cancel JOB · the daemon: hotplate down"},
+    {"restart", "hotplate down, then hotplate up"},
+    {"stop", kEnd},
+    {"kill", kEnd},
+    {"scancel", kEnd},
     {"exit", "hotplate down"},
-    {"rm", "an array: hotplate free NAME · a job: hotplate cancel JOB"},
-    {"delete", "an array: hotplate free NAME · a job: hotplate cancel JOB"},
+    {"quit", "hotplate down"},
+    {"rm", kRemove},
+    {"del", kRemove},
+    {"delete", kRemove},
+    {"cp", "hotplate put FILE · hotplate get ARRAY -o FILE"},
+    {"push", "hotplate put FILE"},
     {"upload", "hotplate put FILE"},
-    {"download", "hotplate get ARRAY -o FILE · hotplate result JOB -o FILE"},
+    {"load", "hotplate put FILE"},
+    {"pull", kFetch},
+    {"fetch", kFetch},
+    {"download", kFetch},
+    {"plot", "hotplate result JOB -o FILE.png"},
     {"config", "settings are in the environment and in ~/.config/hotplate/config.toml: hotplate help guide"},
 };
 

@@ -139,6 +139,14 @@ std::string OnlyEnded(const std::string& directory, const std::vector<std::strin
          "/servers; clear them:" + clear.substr(std::string(" ·").size()) + "; " + kHowToStart;
 }
 
+std::string SeveralRun(const std::string& ended, const std::vector<std::string>& living) {
+  const std::string choose =
+      Joined(living) + "; choose one: hotplate use " + living.front() + " (for one command: --server NAME)";
+  if (ended.empty()) return "several daemons run, and none is the current one: " + choose;
+  return "the current daemon, " + ended + ", has ended (clear it: hotplate down " + ended +
+         "), and several others run: " + choose;
+}
+
 // `names`: the daemons that can be chosen.
 std::string NoDaemonHere(const std::string& directory, const std::string& wanted,
                          const std::vector<std::string>& names) {
@@ -228,8 +236,9 @@ absl::StatusOr<FoundRecord> FindRecord(const std::string& server, const std::str
     if (chosen) return *std::move(chosen);
     if (ended.size() == 1) return read(ended.front());
     if (!ended.empty()) return absl::UnavailableError(OnlyEnded(*directory, ended));
+    return absl::UnavailableError(NoDaemonHere(*directory, "", {}));
   }
-  return absl::UnavailableError(NoDaemonHere(*directory, "", living));
+  return absl::UnavailableError(SeveralRun(chosen ? (*chosen)->record.name() : "", living));
 }
 
 absl::StatusOr<FoundRecord> ReadRecord(const std::string& given) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
 #include <utility>
 
 namespace hotplate {
@@ -37,6 +38,24 @@ std::size_t EditDistance(const std::string& from, const std::string& to) {
   return above[to.size()];
 }
 
+// The edits that a misspelling of so long a name may have. One edit makes another word of a short one ("cp" is not
+// "up", nor "cut" "put").
+std::size_t MostEdits(const std::string& given, const std::string& name) {
+  const std::size_t longer = std::max(given.size(), name.size());
+  if (longer <= 2) return 0;
+  if (longer == 3) {
+    const bool swapped = given.size() == name.size() && std::is_permutation(given.begin(), given.end(), name.begin());
+    return swapped || given[0] == name[0] ? 1 : 0;
+  }
+  return longer < 7 ? 1 : 2;
+}
+
+// "unsubmit" and "submit" are opposites.
+bool HasSyllableBefore(const std::string& a, const std::string& b) {
+  const auto& [longer, shorter] = a.size() > b.size() ? std::tie(a, b) : std::tie(b, a);
+  return longer.size() == shorter.size() + 2 && longer.ends_with(shorter);
+}
+
 }  // namespace
 
 std::vector<std::string> NearestNames(const std::string& name, const std::vector<std::string>& candidates) {
@@ -47,14 +66,12 @@ std::vector<std::string> NearestNames(const std::string& name, const std::vector
     if (candidate.empty() || candidate.size() > kLongestName) continue;
     const std::string folded = Folded(candidate);
     std::size_t distance = EditDistance(given, folded);
-    // The beginning of a name, or a name with more behind it, is nearer than its length makes it.
+    // The beginning of a name is nearer than its length makes it.
     constexpr std::size_t kShortestStart = 3;
-    const bool starts = given.size() >= kShortestStart && folded.size() >= kShortestStart &&
-                        (folded.starts_with(given) || given.starts_with(folded));
-    if (starts) distance = std::min<std::size_t>(distance, 1);
-    // A third of the letters may be wrong, but not all of them.
-    const std::size_t longer = std::max(given.size(), folded.size());
-    if (distance <= (longer + 2) / 3 && distance < longer) near.emplace_back(distance, &candidate);
+    const bool begins = given.size() >= kShortestStart && folded.starts_with(given);
+    if (begins) distance = std::min<std::size_t>(distance, 1);
+    if (begins || (distance <= MostEdits(given, folded) && !HasSyllableBefore(given, folded)))
+      near.emplace_back(distance, &candidate);
   }
   std::stable_sort(near.begin(), near.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   if (near.size() > kMostNames) near.resize(kMostNames);

@@ -6,8 +6,9 @@
 
 namespace hotplate {
 
-// Up to three of `candidates`, nearest first. Upper and lower case, and dashes and underscores, count as equal. The
-// distance counts insertions, deletions, replacements and swaps of neighbours.
+// Up to three of `candidates` that `name` may be a misspelling or the beginning of, nearest first. Upper and lower
+// case, and dashes and underscores, count as equal. One insertion, deletion, replacement or swap of neighbours is a
+// misspelling, in names of seven letters or more two are: beyond that a near name is likely another word.
 std::vector<std::string> NearestNames(const std::string& name, const std::vector<std::string>& candidates);
 
 // "a", "a or b", "a, b or c"

@@ -180,5 +180,22 @@ class Devices(harness.Case):
         self.assertEqual([array for array in self.answer("arrays").get("arrays", []) if array["name"] == "x"], [])
 
 
+class HeldByResults(harness.Case):
+    def test_the_memory_of_results_has_a_name(self):
+        self.start_daemon()
+        self.assertNotIn("results", self.hotplate("arrays"))
+        job = self.answer("submit", "random", "--n", "10000")["jobId"]
+        self.hotplate("wait", job)
+        said = self.hotplate("arrays")
+        self.assertRegex(said, r"80\.\d kB of it by results that are kept, and by jobs that run: hotplate jobs")
+        self.hotplate("put", self.saved(), "--name", "A")
+        self.assertRegex(self.hotplate("arrays"), r"\n80\.\d kB of it by results")
+
+    def saved(self):
+        path = self.folder / "held.npy"
+        np.save(path, np.zeros(1000))
+        return path
+
+
 if __name__ == "__main__":
     harness.main()

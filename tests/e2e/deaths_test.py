@@ -75,14 +75,14 @@ class Death(harness.WithoutJournal):
         return done, runs
 
     def words(self, done, runs):
-        return (f"1 running or waiting job (job {runs})", "1 array of 16 B, results of 1 job that nobody fetched",
+        return (f"when it held: 1 running or waiting job (job {runs})", "1 array of 16 B, results of 1 job that nobody fetched",
                 f"(temperatures, job {done})")
 
     def test_the_next_one_tells_what_went_with_it(self):
         done, runs = self.killed()
         self.hotplate("up", "--local", "--", "--device", "cpu",
-                      says=("the daemon before, local, died (last seen ", *self.words(done, runs)))
-        self.hotplate("jobs", says=("the daemon before, local, died", *self.words(done, runs)))
+                      says=("the daemon before, local, died; it was last seen ", *self.words(done, runs)))
+        self.hotplate("jobs", says=("the daemon before, local, died; it was last seen ", *self.words(done, runs)))
         self.hotplate("result", done, code=harness.INVALID, says=f'job {done} was of daemon "local", which died')
         self.assertEqual(self.answer("jobs")["jobs"], [])
         self.hotplate("down")
@@ -99,6 +99,16 @@ class Death(harness.WithoutJournal):
         self.hotplate("down", says=("had died, and its record is removed", *self.words(done, runs)))
         self.assertFalse(self.record_path().exists())
         self.hotplate("down", code=harness.NO_DAEMON, says="no daemon is running")
+
+    def test_what_came_after_its_last_note_is_not_denied(self):
+        daemon = self.start_daemon()
+        daemon.send_signal(signal.SIGSTOP)  # its next note does not come
+        self.assertEqual(self.stop_daemon(daemon, signal.SIGKILL), -signal.SIGKILL)
+        for words, code in ((("status",), harness.NO_DAEMON), (("jobs",), harness.NO_DAEMON), (("down",), harness.OK)):
+            got, out, err = self.run_command(*words)
+            self.assertEqual(got, code, out + err)
+            self.assertRegex(out + err, r"it was last seen [^\n]* ago, when it held nothing")
+            self.assertNotIn("went with it", out + err)
 
     def test_the_only_one_that_is_left_is_shown_dead_without_being_current(self):
         done, runs = self.killed(name="other")
@@ -133,13 +143,42 @@ class Death(harness.WithoutJournal):
         (self.directory / "current").unlink()
         (self.directory / "current").symlink_to("servers/local.json")
         self.assertEqual(self.answer("status")["name"], "other")
-        self.hotplate("run", "integrate2d", "--n", "10")
+        for command in (["status"], ["jobs"], ["run", "integrate2d", "--n", "10"]):
+            code, _, err = self.run_command(*command)
+            self.assertEqual(code, harness.OK, err)
+            self.assertEqual(err.count("! the current daemon, local, died; other answers. Clear it: hotplate down local"), 1, err)
+            for form in ("--quiet", "--json"):
+                self.assertNotIn("current daemon", self.run_command(*command, form)[2])
+        self.assertNotIn("current daemon", self.run_command("jobs", "--server", "other")[2], "it was asked for")
+        self.hotplate("use", "local", code=harness.NO_DAEMON, says=("daemon local is dead", "hotplate down local"))
         # The current one is to end; the other is not asked for.
         self.hotplate("down", says="local (pid ")
         self.assertIsNone(other.poll())
         self.assertFalse(self.record_path().exists())
         self.hotplate("down", says="other (pid ")
         self.assertEqual(other.wait(timeout=harness.PATIENCE), 0)
+
+
+    def test_of_several_that_live_one_is_to_be_chosen(self):
+        for name in ("one", "two"):
+            self.start_daemon(name=name)
+        (self.directory / "current").unlink(missing_ok=True)
+        for command in ("status", "jobs"):
+            _, _, err = self.run_command(command)
+            self.assertNotIn("no daemon is running", err)
+            self.hotplate(command, code=harness.NO_DAEMON,
+                          says=("several daemons run", "one, two; choose one: hotplate use one", "--server NAME"))
+        third = self.start_daemon()
+        self.hotplate("use", "local")
+        self.assertEqual(self.stop_daemon(third, signal.SIGKILL), -signal.SIGKILL)
+        for command in ("status", "jobs", "devices"):
+            _, _, err = self.run_command(command)
+            self.assertNotIn("no daemon is running", err)
+            self.hotplate(command, code=harness.NO_DAEMON,
+                          says=("the current daemon, local, has ended", "hotplate down local", "others run: one, two; choose one"))
+        self.hotplate("down", "local", says="had died")
+        for name in ("one", "two"):
+            self.hotplate("down", name)
 
 
 class Down(harness.WithoutJournal):
@@ -199,7 +238,7 @@ class Logs(harness.Case):
     def test_a_log_that_is_no_file_is_refused(self):
         (self.directory / "logs").mkdir(mode=0o700, parents=True)
         os.mkfifo(self.directory / "logs" / "local.log")
-        self.hotplate("logs", code=harness.TRY_LATER, says=(str(self.directory / "logs" / "local.log"), "is not a regular file"))
+        self.hotplate("logs", code=harness.INVALID, says=(str(self.directory / "logs" / "local.log"), "is not a regular file"))
 
 
 if __name__ == "__main__":

@@ -280,6 +280,39 @@ class Streams(harness.Case):
                                   env=self.environment, capture_output=True, text=True, timeout=harness.PATIENCE, check=True)
         self.assertEqual(json.loads(done.stdout)["name"], "file")
 
+    def test_a_number_beside_standard_input_has_its_dtype(self):
+        np.save(self.folder / "f4.npy", np.arange(5, dtype=np.float32))
+        file = (self.folder / "f4.npy").read_bytes()
+        for words in (("-", "5"), ("5", "-"), ("f4.npy", "5")):
+            out = self.array(self.piped("run", "vector_add", *words, "-o", "-", given=file))
+            np.testing.assert_array_equal(out, np.arange(5, dtype=np.float32) + 5)
+            self.assertEqual(out.dtype, np.float32)
+        self.assertIn("5.5 is no int64, the type of standard input",
+                      self.piped("run", "vector_add", "-", "5.5", given=self.bytes_of(np.arange(3)), code=harness.INVALID))
+        self.assertIn("-: ", self.piped("run", "vector_add", "-", "5", given=b"no array", code=harness.INVALID))
+
+    @staticmethod
+    def bytes_of(array):
+        file = io.BytesIO()
+        np.save(file, array)
+        return file.getvalue()
+
+    def test_an_empty_name_before_the_equals_sign(self):
+        for words in (("run", "full", "--n", "3", "-o=out.npy"), ("run", "full", "--n", "3", "-o", "=out.npy")):
+            self.assertIn("no output is named before the =", self.piped(*words, code=harness.INVALID))
+        self.hotplate("put", "p1.npy", "--name", "named", "--replace")
+        self.assertIn("no name is before the =", self.piped("get", "named", "-o=out.npy", code=harness.USAGE))
+        self.assertFalse((self.folder / "=out.npy").exists())
+
+    def test_a_name_that_is_no_file_may_be_an_arrays(self):
+        self.hotplate("put", "p1.npy", "--name", "held", "--replace")
+        for words in (("run", "vector_add", "held", "5"), ("submit", "vector_add", "p1.npy", "held"), ("eval", "2*x", "x=held")):
+            self.hotplate(*words, code=harness.INVALID, says="the daemon has an array of that name; write array:held")
+        _, _, err = self.run_command("run", "vector_add", "nothing", "5")
+        self.assertNotIn("array of that name", err)
+        self.hotplate("run", "selu", "p1.npy", "--device", "cpu", code=harness.INVALID,
+                      says='no device "cpu"; there are cpu0; ask for one of them: --device cpu0')
+
     def test_what_cannot_be(self):
         self.assertIn("standard input (-) is given for two inputs", self.piped("run", "vector_add", "-", "-", code=harness.INVALID))
         self.assertIn("--name NAME is missing", self.piped("put", "-", code=harness.USAGE))

@@ -132,6 +132,46 @@ class Json(harness.Case):
         [document] = self.documents("result", end["jobId"], "--json")[1]
         self.assertEqual((document["error"]["exitCode"], document["error"]["jobId"]), (harness.FAILED, end["jobId"]))
 
+    def test_an_output_has_one_of_what_the_page_names(self):
+        np.save(self.folder / "mixed.npy", np.array([1, np.nan, 4]))
+        np.save(self.folder / "nan.npy", np.array([np.nan]))
+        big = self.answer("run", "full", "--n", "3000000", "--value", "1.5")["outputs"]
+        self.assertEqual([one["summary"] for one in big], [{"minimum": 1.5, "maximum": 1.5, "mean": 1.5, "notNumbers": 0}])
+        for words, member in ((("x.npy", "x.npy"), "summary"), (("1", "2"), "value"), (("x.npy", "x.npy", "-o", "y.npy"), "path"),
+                              (("x.npy", "x.npy", "-o", "array:kept"), "arrayId"),
+                              (("x.npy", "x.npy", "-o", f"path:{self.folder}/placed.npy", "--force"), "daemonPath")):
+            [output] = self.answer("run", "vector_add", *words)["outputs"]
+            self.assertEqual(set(output), {"name", "signature", member}, words)
+            self.assertIn(f"`{member}`", PAGE.read_text())
+        [mixed] = self.answer("eval", "2*x", "x=mixed.npy")["outputs"]
+        self.assertEqual(mixed["summary"], {"minimum": 2, "maximum": 8, "mean": 5, "notNumbers": 1})
+        [nothing] = self.answer("eval", "2*x", "x=nan.npy")["outputs"]
+        self.assertEqual(nothing["summary"], {"minimum": "NaN", "maximum": "NaN", "mean": "NaN", "notNumbers": 1})
+        [complex_numbers] = self.answer("run", "fft", "x.npy")["outputs"]
+        self.assertEqual(set(complex_numbers), {"name", "signature"})
+
+    def test_the_code_of_an_error_is_its_name_everywhere(self):
+        np.save(self.folder / "singular.npy", np.zeros((2, 2)))
+        job_id = self.answer("submit", "solve", "singular.npy", "singular.npy")["jobId"]
+        [end] = self.documents("wait", job_id, "--json")[1]
+        self.assertEqual(end["error"]["code"], "INVALID_ARGUMENT")
+        self.assertEqual(self.answer("show", job_id)["error"]["code"], "INVALID_ARGUMENT")
+        updates = self.documents("watch", job_id, "--json")[1]
+        self.assertEqual(updates[-1]["end"]["error"]["code"], "INVALID_ARGUMENT")
+        [job] = [job for job in self.answer("jobs")["jobs"] if job["id"] == job_id]
+        self.assertEqual(job["error"]["code"], "INVALID_ARGUMENT")
+        self.hotplate("result", job_id, code=harness.FAILED)
+        [kept] = [job for job in self.documents("history", "--json")[1][0] if job["id"] == job_id]
+        self.assertEqual(kept["error"]["code"], "INVALID_ARGUMENT")
+
+    def test_what_is_unknown(self):
+        receipt = self.answer("run", "full", "--n", "3")["receipt"]
+        self.assertEqual(receipt["deviceUuid"], "", "a text")
+        self.assertNotIn("hostToDeviceNs", receipt, "a number")
+        page = PAGE.read_text()
+        self.assertIn('| a text that is unknown | `""`', page)
+        self.assertIn("| a number, a time or an object that is unknown or was not measured | the member is absent |", page)
+
     def test_the_page_names_every_command(self):
         page = PAGE.read_text()
         for name in (*ROWS, "up"):

@@ -152,6 +152,15 @@ class Lists(harness.Case):
                       ("show", "last")):
             for line in self.shown(*words, columns=60, lines=1000):
                 self.assertLessEqual(len(line), 60, f"{words}: {line}")
+        np.save(self.folder / "x.npy", np.linspace(-1, 1, 1000))
+        self.hotplate("put", "x.npy", "--name", "X", "--replace")
+        self.hotplate("wait", self.answer("submit", "vector_add", "x.npy", "x.npy", "--label", "sums")["jobId"])
+        for words in (("run", "vector_add", "x.npy", "x.npy"), ("eval", "2*x", "x=x.npy"), ("result", "sums"), ("get", "X"),
+                      ("journal", "verify"), ("env",), ("env", "add", "own", "--python", "/usr/bin/python3", "--force"), ("env",),
+                      ("env", "show", "own"), ("watch", "sums"), ("run", "svd", "x.npy"), ("arrays",)):
+            for shown in self.shown(*words, columns=40, lines=1000):
+                line = shown.rpartition("\033[K")[2]  # what follows a progress line that is taken away
+                self.assertTrue(len(line) <= 40 or " " not in line.strip(), f"{words}: {line}")
         with tempfile.TemporaryDirectory(dir="/tmp") as short:  # a path is not broken, and this refusal names one
             for line in self.shown("down", "nobody", columns=60, HOTPLATE_DIR=short):
                 self.assertLessEqual(len(line), 60, line)

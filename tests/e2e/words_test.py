@@ -1,6 +1,7 @@
 """Words behind `--` are words like others, whatever they look like: every command, from the list that the program prints."""
 
 import re
+import shlex
 
 import numpy as np
 
@@ -80,6 +81,40 @@ class Words(harness.Case):
     def test_up_passes_them_on(self):
         self.hotplate("up", "--local", "--name", "bb", "--", "--device", "cpu", "--no-such-option", code=harness.USAGE,
                       says="no-such-option")
+
+
+class Numpys(harness.Case):
+    """What a refusal says to write instead of NumPy's words computes what NumPy computes."""
+
+    def setUp(self):
+        self.start_daemon()
+        self.x = np.arange(1, 10.0).reshape(3, 3)
+        np.save(self.folder / "X.npy", self.x)
+
+    def tearDown(self):
+        self.forget_daemons()
+
+    def instead(self, *words):
+        """The commands that the refusal of `hotplate run WORDS` has, run one after the other; what the last one printed."""
+        code, _, err = self.run_command("run", *words)
+        self.assertEqual(code, harness.INVALID, err)
+        write = err.partition("; write ")[2].splitlines()[0]
+        commands = re.findall(r"hotplate ((?:[a-z]+ )(?:'[^']*'|-*[A-Za-z=.]+| )+)", write)
+        self.assertTrue(commands, err)
+        for command in commands:
+            out = self.hotplate(*(word.replace("X", "X.npy") if word in ("X", "x=X") else word for word in shlex.split(command)))
+        return out
+
+    def test_norms(self):
+        self.assertAlmostEqual(float(self.instead("norm", "X.npy", "--ord", "nuc")), np.linalg.norm(self.x, "nuc"))
+        self.assertAlmostEqual(float(self.instead("norm", "X.npy", "--ord", "-2")), np.linalg.norm(self.x, -2))
+        flat = self.x.ravel()
+        self.assertAlmostEqual(float(self.instead("norm", "X.npy", "--ord", "-3")) ** (1 / -3), np.linalg.norm(flat, -3))
+        self.assertAlmostEqual(float(self.instead("reduce", "X.npy", "--axis", "0,1")), self.x.sum())
+
+    def test_the_first_axis(self):
+        self.instead("sort", "X.npy", "--axis", "0")
+        np.testing.assert_array_equal(np.load(self.folder / "T.npy"), self.x.T)
 
 
 if __name__ == "__main__":

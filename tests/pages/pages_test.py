@@ -3,6 +3,7 @@
 planted."""
 
 import pathlib
+import re
 import tempfile
 import unittest
 
@@ -40,6 +41,15 @@ class PagesTest(unittest.TestCase):
                     with self.subTest(f"{page.name}:{number}: {link}"):
                         self.assertRegex(str(path.relative_to(ROOT)),
                                          r"\A(?:[A-Z]+\.(?:md|cff)|(?:client|deploy)/docs/.*|client/python/(?:docs|examples)/.*)\Z")
+
+    def test_pages_say_what_is_in_the_source_tree_alone(self):
+        """A page is read without one: the name of such a file comes with the place that it is in."""
+        for page in DOCS:
+            text = re.sub(r"\]\([^)]*\)", "]", page.read_text(encoding="utf-8"))  # a link's text is what `help` shows
+            for name in re.finditer(r"CONTRIBUTING|`(?:\./)?(?:tests|kernels|server)/", text):
+                before = " ".join(text[:name.end() + 60].split())
+                with self.subTest(f"{page.name}: {text[name.start():name.end() + 30]!r}"):
+                    self.assertRegex(before, "source tree|checkout|git clone")
 
     def test_messages_name_no_file_of_the_source_tree(self):
         self.assertEqual(check_messages.check(ROOT), [])

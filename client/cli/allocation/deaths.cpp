@@ -18,6 +18,12 @@ std::string Ago(const google::protobuf::Timestamp& time) {
   return DurationText(std::chrono::seconds(std::max<EpochSeconds>(0, Now().seconds() - time.seconds()))) + " ago";
 }
 
+// "last seen 6 s ago, when it held nothing". What came after its last note is not known.
+std::string LastSeen(const v1::DaemonLife& life) {
+  return "last seen " + Ago(life.seen_time()) + ", when it held" +
+         (life.held().empty() ? " nothing" : ": " + life.held());
+}
+
 // The newest life for which `wanted` is true. A daemon's newest block holds its life.
 template <typename Wanted>
 std::optional<v1::DaemonLife> NewestLife(const std::string& directory, const Wanted& wanted) {
@@ -60,8 +66,8 @@ std::string LastEnd(const Settings& settings) {
 std::string LossText(const std::string& who, const v1::DaemonLife& life) {
   const bool died = !life.has_end_time();
   if (!died && life.held().empty()) return "";
-  return who + (died ? " died (last seen " + Ago(life.seen_time()) : " ended (" + Ago(life.end_time())) + ")" +
-         (life.held().empty() ? "; nothing went with it" : "; with it went: " + life.held());
+  if (died) return who + " died; it was " + LastSeen(life);
+  return who + " ended (" + Ago(life.end_time()) + "); with it went: " + life.held();
 }
 
 void TellLoss(const Invocation& call, const v1::GetServerInfoResponse& info) {
@@ -72,10 +78,7 @@ void TellLoss(const Invocation& call, const v1::GetServerInfoResponse& info) {
 
 Death DeathOf(const Settings& settings, const v1::EndpointRecord& record) {
   Death death;
-  if (const auto life = LifeOf(settings.directory, record.generation())) {
-    death.what = "it was last seen " + Ago(life->seen_time()) +
-                 (life->held().empty() ? "; nothing went with it" : "; with it went: " + life->held());
-  }
+  if (const auto life = LifeOf(settings.directory, record.generation())) death.what = "it was " + LastSeen(*life);
   if (!record.log_file().empty()) death.last_words = LogTail(record.log_file(), 0, 1);
   return death;
 }

@@ -13,7 +13,8 @@ namespace hotplate::cli {
 // The last note that the daemon of this generation wrote about itself in the directory; nothing if it cannot be read.
 std::optional<v1::DaemonLife> LifeOf(const std::string& directory, const std::string& generation);
 
-// "the daemon before, local, died (last seen 3 m 20 s ago); with it went: 2 running or waiting jobs (job 7, job 8)".
+// "the daemon before, local, died; it was last seen 3 m 20 s ago, when it held: 2 running or waiting jobs (job 7, job
+// 8)".
 // Empty if there is nothing to report. `who`: the beginning of the sentence.
 std::string LossText(const std::string& who, const v1::DaemonLife& life);
 
@@ -27,7 +28,7 @@ void TellLoss(const Invocation& call, const v1::GetServerInfoResponse& info);
 
 // Describes the end of a daemon whose record is still there.
 struct Death {
-  std::string what;        // "it was last seen 3 m ago; with it went: …"; may be empty
+  std::string what;        // "it was last seen 3 m ago, when it held: …"; may be empty
   std::string last_words;  // the last line of its log; may be empty
 };
 Death DeathOf(const Settings& settings, const v1::EndpointRecord& record);

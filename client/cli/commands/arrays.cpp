@@ -38,8 +38,10 @@ absl::Status Arrays(const Invocation& call) {
   std::set<std::string> losses;  // many arrays go with one device
   Table table({"ID", "NAME", "TYPE AND SHAPE", "BYTES", "STATE", "WHERE", "KEPT FOR"});
   table.AlignRight(3);
+  std::uint64_t in_arrays = 0;
   for (const v1::Array& array : list->arrays()) {
     names += (array.name().empty() ? array.id() : array.name()) + "\n";
+    if (array.lost().empty()) in_arrays += array.bytes();
     if (!array.lost().empty()) losses.insert("LOST: " + Printable(array.lost()) + "\n");
     table.Row({array.id(), array.name().empty() ? "-" : array.name(), Describe(array.signature()),
                BytesText(array.bytes()), StateOf(array), PlaceOf(array), KeptFor(array, NowOf(*list))});
@@ -48,7 +50,13 @@ absl::Status Arrays(const Invocation& call) {
       [&] {
         std::string text = table.empty() ? std::string() : table.Text(WidthOf(call.console));
         for (const std::string& loss : losses) text += Fitted(loss, WidthOf(call.console));
-        return text + BytesText(list->bytes_held()) + " of " + BytesText(list->bytes_limit()) + " held";
+        text += BytesText(list->bytes_held()) + " of " + BytesText(list->bytes_limit()) + " held\n";
+        // Else the memory of results that nobody fetched is nowhere.
+        if (list->bytes_held() > in_arrays)
+          text += Fitted(BytesText(list->bytes_held() - in_arrays) +
+                             " of it by results that are kept, and by jobs that run: hotplate jobs\n",
+                         WidthOf(call.console));
+        return text;
       },
       [&] { return ToJson(*list); }, names);
   return absl::OkStatus();

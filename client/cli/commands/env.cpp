@@ -36,7 +36,7 @@ std::string EnvironmentText(const v1::PythonEnvironment& one) {
 
 std::string ListText(const v1::ListEnvironmentsResponse& list, int width) {
   if (list.environments().empty()) {
-    return "no environment has a name: hotplate env add NAME --python PATH\n";
+    return Fitted("no environment has a name: hotplate env add NAME --python PATH\n", width);
   }
   Table table({"NAME", "PYTHON", "NUMPY", "CLOUDPICKLE", "INTERPRETER", "MODULES"});
   table.MayBeCut(5, 12).MayBeCut(4, 20);
@@ -67,7 +67,8 @@ absl::Status Show(const Invocation& call, const std::string& name) {
   for (const v1::PythonEnvironment& one : list->environments()) {
     names.push_back(one.name());
     if (one.name() != name) continue;
-    call.output.Answer([&] { return EnvironmentText(one); }, [&] { return ToJson(one); }, one.python());
+    call.output.Answer([&] { return Fitted(EnvironmentText(one), WidthOf(call.console)); }, [&] { return ToJson(one); },
+                       one.python());
     return absl::OkStatus();
   }
   if (name == kOwn)
@@ -94,10 +95,11 @@ absl::Status Add(const Invocation& call, const std::string& name) {
   for (const std::string& note : one.notes()) Remark(call.console, "! " + note);
   call.output.Answer(
       [&] {
-        return Done(call.console,
-                    "environment " + one.name() + (added->replaced() ? " replaced: " : ": ") + VersionsText(one)) +
-               "\n  " + Printable(one.python()) + "\n  hotplate python --env " + one.name() +
-               " SCRIPT · gpu.function(f, env=\"" + one.name() + "\")";
+        return Fitted(Done(call.console, "environment " + one.name() + (added->replaced() ? " replaced: " : ": ") +
+                                             VersionsText(one)) +
+                          "\n  " + Printable(one.python()) + "\n  hotplate python --env " + one.name() +
+                          " SCRIPT · gpu.function(f, env=\"" + one.name() + "\")",
+                      WidthOf(call.console));
       },
       [&] { return ToJson(*added); }, one.name());
   return absl::OkStatus();

@@ -19,6 +19,9 @@ absl::Status Get(const Invocation& call) {
   std::string name = call.arguments.words()[0];
   if (name.rfind("array:", 0) == 0) name = name.substr(6);
   const auto path = call.arguments.Text("output");
+  if (path && path->rfind('=', 0) == 0)
+    return UsageError("-o " + *path + ": no name is before the =; write -o FILE, or -o ./" + *path +
+                      " for a file of that name");
   auto client = call.Connect();
   if (!client.ok()) return client.status();
   interrupt.Begin();
@@ -59,7 +62,9 @@ absl::Status Get(const Invocation& call) {
   if (files.TakesStandardOutput()) return absl::OkStatus();
   call.output.Answer(
       [&] {
-        return path ? Done(call.console, *path + "   " + ToString(array->signature)) : files.SummaryOf(name)->Text();
+        return Fitted(
+            path ? Done(call.console, *path + "   " + ToString(array->signature)) : files.SummaryOf(name)->Text(),
+            WidthOf(call.console));
       },
       [&] {
         return JsonObject()

@@ -65,7 +65,8 @@ absl::Status Verify(const Invocation& call, const Places& places) {
     for (const std::string& problem : report->problems) problems.push_back(place.name + ": " + problem);
   }
   if (places.empty()) text = "there is no journal in " + call.settings.directory + "\n";
-  call.output.Answer([&] { return text; }, [&] { return JsonObject().Raw("journals", JsonArray(json)).Json(); }, "");
+  call.output.Answer([&] { return Fitted(text, WidthOf(call.console)); },
+                     [&] { return JsonObject().Raw("journals", JsonArray(json)).Json(); }, "");
   if (problems.empty()) return absl::OkStatus();
   return Answered(WithExitCode(absl::DataLossError(Join(problems, "\n")), kExitFailed));
 }
@@ -164,7 +165,8 @@ absl::Status Prune(const Invocation& call, const Places& places) {
   }
   if (json.empty() && !failed.ok()) return failed;
   if (places.empty()) text = "there is no journal in " + call.settings.directory + "\n";
-  call.output.Answer([&] { return text; }, [&] { return JsonObject().Raw("journals", JsonArray(json)).Json(); }, "");
+  call.output.Answer([&] { return Fitted(text, WidthOf(call.console)); },
+                     [&] { return JsonObject().Raw("journals", JsonArray(json)).Json(); }, "");
   return Answered(failed);
 }
 

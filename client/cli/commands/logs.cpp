@@ -151,8 +151,8 @@ absl::Status Logs(const Invocation& call) {
   std::error_code kind;
   const std::filesystem::file_type type = std::filesystem::status(path, kind).type();
   if (std::filesystem::exists(path, kind) && type != std::filesystem::file_type::regular)
-    return absl::FailedPreconditionError("the log " + path + " is not a regular file: its text went elsewhere, and " +
-                                         "reading it could wait for ever");
+    return absl::InvalidArgumentError("the log " + path + " is not a regular file: its text went elsewhere, and " +
+                                      "reading it could wait for ever");
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     // Uses the exit code of all other commands for a wrong name and for a missing daemon.

@@ -40,10 +40,15 @@ absl::Status Use(const Invocation& call) {
     return absl::OkStatus();
   }
   const std::string& name = call.arguments.words()[0];
-  if (const auto note = ReadNote(call.settings.directory, name);
-      note && !note->over() && !RecordOf(call.settings, name))
+  const auto note = ReadNote(call.settings.directory, name);
+  const auto record = client::IsServerName(name) ? RecordOf(call.settings, name) : std::nullopt;
+  const bool is_to_come = note && !note->over();
+  if (is_to_come && !record)
     return WithNextStep(absl::UnavailableError(name + " has no daemon yet (job " + note->job.id + ")"),
                         "wait for it, and use it then: hotplate up --name " + name);
+  if (record && client::KnownEnded(*record) && !is_to_come)
+    return WithNextStep(absl::UnavailableError("daemon " + name + " is dead, and has left its record"),
+                        "clear it: hotplate down " + name + " · all daemons: hotplate use");
   if (const absl::Status status = SetCurrent(call.settings, name); !status.ok()) return status;
   call.output.Answer([&] { return Done(call.console, name + " is the current daemon"); },
                      [&] { return JsonObject().Text("current", name).Json(); }, name);

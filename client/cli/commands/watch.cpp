@@ -57,7 +57,7 @@ absl::Status Watch(const Invocation& call) {
   progress.Clear();
   if (!end.ok()) return end.status();
   if (call.output.talkative() && end->result().has_receipt())
-    call.console.err << ReceiptText(end->result().receipt(), end->state());
+    WriteReceipt(call.console, end->result().receipt(), end->state());
   return Answered(client::FromJobEnd(*end, id));
 }
 

@@ -51,7 +51,7 @@ std::string JobName(const std::string& id) { return id.empty() ? "the job" : "jo
 void ReportEnd(const Invocation& call, const std::string& job_id, const v1::JobEnd& end) {
   call.output.Answer([] { return std::string(); }, [&] { return EndJson(job_id, end); }, "");
   if (call.output.talkative() && end.result().has_receipt() && end.state() != v1::CANCELLED)
-    call.console.err << ReceiptText(end.result().receipt(), end.state());
+    WriteReceipt(call.console, end.result().receipt(), end.state());
 }
 
 absl::Status RunJob(const Invocation& call, absl::FunctionRef<absl::StatusOr<PreparedJob>()> prepare, bool& answered) {

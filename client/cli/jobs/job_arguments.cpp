@@ -6,6 +6,7 @@
 
 #include "client/cli/catalogue/catalogue.h"
 #include "client/cli/ending.h"
+#include "client/cli/jobs/numpy_words.h"
 #include "client/cli/jobs/scalar_input.h"
 #include "client/cli/jobs/standard_streams.h"
 #include "kernels/array/quoted.h"
@@ -55,6 +56,26 @@ std::string AbsolutePath(const std::string& path) {
   return error ? path : absolute.lexically_normal().string();
 }
 
+// The hint for the first of `words` that is no option, if it is one of NumPy's function.
+std::string HintForUnknown(const std::string& kernel, const std::vector<OptionSpec>& options,
+                           const std::vector<std::string>& words) {
+  const auto is_known = [&options](const std::string& name) {
+    return std::any_of(options.begin(), options.end(), [&name](const OptionSpec& option) {
+      const std::vector<std::string> names = option.AllNames();
+      return std::find(names.begin(), names.end(), name) != names.end();
+    });
+  };
+  for (auto word = words.begin(); word != words.end() && *word != "--"; ++word) {
+    const std::string name = word->substr(0, word->find('='));
+    if (name.rfind("--", 0) != 0 || is_known(name)) continue;
+    const std::string value = name.size() < word->size() ? word->substr(name.size() + 1)
+                              : word + 1 != words.end()  ? *(word + 1)
+                                                         : "";
+    return NumpyHint(kernel, name.substr(2), value);
+  }
+  return "";
+}
+
 class Planner {
  public:
   Planner(const v1::KernelSpec& kernel, const Arguments& arguments) : arguments_(arguments) { plan_.kernel = kernel; }
@@ -81,7 +102,8 @@ class Planner {
       if (value.ok())
         plan_.options.params[param.name()] = *value;
       else
-        violations_.emplace_back(value.status().message());
+        violations_.push_back(std::string(value.status().message()) +
+                              NumpyHint(plan_.kernel.name(), param.name(), *text));
     }
   }
 
@@ -114,7 +136,8 @@ class Planner {
                             std::to_string(words.size()) + (words.size() == 1 ? " was" : " were") + " given");
     if (next < in_order.size())
       violations_.push_back("\"" + in_order[next] + "\" is one input too many; it takes " +
-                            (names.empty() ? "none" : std::to_string(names.size()) + " (" + Join(names, ", ") + ")"));
+                            (names.empty() ? "none" + NumpyHint(plan_.kernel.name(), words)
+                                           : std::to_string(names.size()) + " (" + Join(names, ", ") + ")"));
   }
 
   InputArgument Input(const std::string& name, const std::string& word) {
@@ -295,6 +318,10 @@ std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std:
       violations.push_back("-o " + word + ": no output \"" + wrong + "\"; " + all + ". For a file of that name: -o ./" +
                            word);
       continue;
+    } else if (word.rfind('=', 0) == 0) {
+      violations.push_back("-o " + word + ": no output is named before the =; " + all +
+                           ". For a file of that name: -o ./" + word);
+      continue;
     } else if (names.size() == 1 && outputs.empty()) {
       output.name = names[0];
     }
@@ -414,6 +441,9 @@ absl::StatusOr<JobPlan> PlanJob(const v1::KernelSpec& kernel, const std::vector<
     if (std::string message(arguments.status().message()); message.rfind("no option", 0) == 0) {
       std::vector<std::string> names;
       for (const v1::ParamSpec& param : kernel.params()) names.push_back(OptionName(param.name()));
+      const std::string hint = HintForUnknown(kernel.name(), all, words);
+      // What NumPy calls so may be spelt like another option here.
+      if (!hint.empty()) message = message.substr(0, message.find(". Nearest: ")) + hint;
       return absl::InvalidArgumentError(
           kernel.name() + ": no parameter or" + message.substr(2) + "\n" +
           (names.empty() ? "it has no parameters" : "its parameters: " + Join(names, " ")) + "; hotplate describe " +

@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/cli/arguments.h"
 #include "client/lib/client.h"
 #include "hotplate/v1/catalogue.pb.h"
+#include "kernels/array/npy.h"
 
 namespace hotplate::cli {
 
@@ -24,6 +27,8 @@ struct InputArgument {
   Kind kind = Kind::kFile;
   std::string text;  // a file to send, an array's id or name, an absolute path for the daemon to read, a number
   DType dtype = DType::kFloat64;  // of a scalar, once TypeScalars knows it
+  // Standard input, once its type was asked for: a pipe can be read only once. Whoever takes the file moves it out.
+  std::shared_ptr<std::variant<NpyFile, NpyError>> opened = nullptr;
 };
 
 struct OutputArgument {

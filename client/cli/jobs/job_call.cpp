@@ -1,12 +1,15 @@
 #include "client/cli/jobs/job_call.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "client/cli/catalogue/catalogue.h"
 #include "client/cli/jobs/elements.h"
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/jobs/receipt.h"
 #include "client/cli/jobs/scalar_input.h"
+#include "client/cli/jobs/standard_streams.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
 #include "kernels/expression/names.h"
@@ -60,6 +63,19 @@ absl::Status NameOutputsOf(PreparedJob& job) {
   return absl::OkStatus();
 }
 
+// An error of input files, with the arrays that the daemon has by the names of those that are not there.
+absl::Status WithArraysOfThatName(const absl::Status& status, const std::vector<InputArgument>& inputs,
+                                  absl::StatusOr<client::Client>& client) {
+  std::string there;
+  std::error_code error;
+  for (const InputArgument& input : inputs)
+    if (client.ok() && input.kind == InputArgument::Kind::kFile && input.text != kStandardStream &&
+        !std::filesystem::exists(input.text, error) && client->DescribeArray(input.text).ok())
+      there += (there.empty() ? "" : ", ") + ("array:" + input.text);
+  if (there.empty()) return status;
+  return WithNextStep(status, "the daemon has an array of that name; write " + there);
+}
+
 }  // namespace
 
 absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector<OptionSpec>& job_options) {
@@ -74,7 +90,9 @@ absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector
   if (!plan.ok()) return plan.status();
   if (const absl::Status typed = TypeScalars(*kernel, client, plan->inputs); !typed.ok()) return typed;
   auto inputs = JobInputs::Open(plan->inputs);
-  if (!inputs.ok()) return Worded(inputs.status(), kernel->name() + ": " + std::string(inputs.status().message()));
+  if (!inputs.ok())
+    return WithArraysOfThatName(Worded(inputs.status(), kernel->name() + ": " + std::string(inputs.status().message())),
+                                plan->inputs, client);
   if (!client.ok()) return client.status();
   PreparedJob job{*client, *std::move(plan), *std::move(inputs)};
   if (const absl::Status named = NameOutputsOf(job); !named.ok()) return named;
@@ -95,7 +113,7 @@ absl::StatusOr<PreparedJob> PrepareExpression(const Invocation& call, const std:
   }
   auto client = call.Connect();
   auto inputs = JobInputs::Open(plan->inputs);
-  if (!inputs.ok()) return inputs.status();
+  if (!inputs.ok()) return WithArraysOfThatName(inputs.status(), plan->inputs, client);
   if (!client.ok()) return client.status();
   return PreparedJob{*client, *std::move(plan), *std::move(inputs)};
 }
@@ -185,6 +203,7 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
     return "";
   };
   std::string text, essentials;
+  std::map<std::string, Summary> summaries;
   Table scalars;
   for (const std::string& name : names) {
     const client::OutputArray& output = result.outputs.at(name);
@@ -195,6 +214,7 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
       text += Done(call.console, output.path + "   " + signature + "   written by the daemon") + "\n";
     } else if (const Summariser* summary = files.SummaryOf(name); summary != nullptr && !output.buffer) {
       text += name + "   " + summary->Text() + "\n";
+      if (const auto facts = summary->Get()) summaries.emplace(name, *facts);
     } else if (!output.buffer) {
       const std::string kept = kept_name(name).empty() ? output.id : kept_name(name);
       text += Done(call.console, "array:" + kept + "   " + signature + "   on the daemon") + "\n";
@@ -208,18 +228,22 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
       essentials += value + "\n";
     } else {
       text += name + "   " + SummaryText(output.signature, output.buffer->bytes()) + "\n";
+      if (const auto facts = Summarise(output.signature, output.buffer->bytes())) summaries.emplace(name, *facts);
     }
   }
   text += scalars.Text();
   if (files.TakesStandardOutput()) {
-    if (call.output.talkative()) call.console.err << text << ReceiptText(result.receipt, v1::COMPLETED, result.timings);
+    if (call.output.talkative()) {
+      call.console.err << Fitted(text, ErrorWidthOf(call.console));
+      WriteReceipt(call.console, result.receipt, v1::COMPLETED, result.timings);
+    }
     return absl::OkStatus();
   }
-  call.output.Answer([&] { return text; }, [&] { return ResultJson(result, names, paths); }, essentials);
+  call.output.Answer([&] { return Fitted(text, WidthOf(call.console)); },
+                     [&] { return ResultJson(result, names, paths, summaries); }, essentials);
   if (call.output.talkative()) {
     call.console.out.flush();
-    call.console.err << ReceiptText(result.receipt, v1::COMPLETED, result.timings);
-    call.console.err.flush();
+    WriteReceipt(call.console, result.receipt, v1::COMPLETED, result.timings);
   }
   return absl::OkStatus();
 }

@@ -81,7 +81,7 @@ absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& argu
           no_memory.Update(absl::ResourceExhaustedError("this machine has no memory left"));
         break;
       case InputArgument::Kind::kFile: {
-        auto opened = OpenInput(argument.text);
+        auto opened = argument.opened ? std::move(*argument.opened) : OpenInput(argument.text);
         if (const NpyError* error = std::get_if<NpyError>(&opened)) {
           errors += errors.empty() ? "" : "\n";
           errors += "input " + argument.name + ": " + argument.text + ": " + error->message;

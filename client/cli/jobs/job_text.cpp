@@ -230,7 +230,18 @@ bool CanNeverRun(const v1::CheckJobResponse& check) {
   return no_device || check.array_memory().bytes_needed() > check.array_memory().bytes_total();
 }
 
-std::string OutputJson(const std::string& name, const client::OutputArray& output, const std::string& path) {
+std::string SummaryJson(const Summary& summary) {
+  const bool none = summary.numbers == 0;
+  return JsonObject()
+      .Raw("minimum", JsonNumber(none ? NAN : summary.minimum))
+      .Raw("maximum", JsonNumber(none ? NAN : summary.maximum))
+      .Raw("mean", JsonNumber(summary.mean))
+      .Count("notNumbers", static_cast<std::int64_t>(summary.not_numbers))
+      .Json();
+}
+
+std::string OutputJson(const std::string& name, const client::OutputArray& output, const std::string& path,
+                       const std::optional<Summary>& summary) {
   JsonObject json;
   json.Text("name", name).Raw("signature", ToJson(ToWire(output.signature)));
   if (!output.id.empty()) json.Text("arrayId", output.id);
@@ -238,15 +249,20 @@ std::string OutputJson(const std::string& name, const client::OutputArray& outpu
   if (!output.path.empty()) json.Text("daemonPath", output.path);
   if (output.signature.shape.empty() && output.buffer)
     json.Raw("value", ValueJson(output.signature.dtype, output.buffer->bytes()));
+  else if (summary)
+    json.Raw("summary", SummaryJson(*summary));
   return json.Json();
 }
 
 std::string ResultJson(const client::JobResult& result, const std::vector<std::string>& names,
-                       const std::map<std::string, std::string>& paths) {
+                       const std::map<std::string, std::string>& paths,
+                       const std::map<std::string, Summary>& summaries) {
   std::vector<std::string> outputs;
   for (const std::string& name : names) {
     const auto path = paths.find(name);
-    outputs.push_back(OutputJson(name, result.outputs.at(name), path == paths.end() ? "" : path->second));
+    const auto summary = summaries.find(name);
+    outputs.push_back(OutputJson(name, result.outputs.at(name), path == paths.end() ? "" : path->second,
+                                 summary == summaries.end() ? std::nullopt : std::optional(summary->second)));
   }
   const client::ClientTimings& timings = result.timings;
   const std::string client = JsonObject()

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "client/cli/command.h"
+#include "client/cli/jobs/elements.h"
 #include "client/lib/client.h"
 #include "hotplate/v1/jobs.pb.h"
 
@@ -40,13 +41,15 @@ std::string CheckText(const v1::CheckJobResponse& check);
 // True if a run would be refused, or fail, however long it waits: no device, or the memory for arrays, is large enough.
 bool CanNeverRun(const v1::CheckJobResponse& check);
 
-// Output of a finished job in JSON: {"name", "signature", and "value", "path", "daemonPath" or "arrayId"}.
-std::string OutputJson(const std::string& name, const client::OutputArray& output, const std::string& path);
+// Output of a finished job in JSON: {"name", "signature", and "value", "path", "daemonPath", "arrayId" or "summary"}.
+std::string OutputJson(const std::string& name, const client::OutputArray& output, const std::string& path,
+                       const std::optional<Summary>& summary = std::nullopt);
 
 // {"jobId", "state", "outputs": […], "receipt", "client"}: outputs in the order of `names`, which are all in the
-// result; paths by output's name.
+// result; paths, and summaries of arrays without a place, by output's name.
 std::string ResultJson(const client::JobResult& result, const std::vector<std::string>& names,
-                       const std::map<std::string, std::string>& paths);
+                       const std::map<std::string, std::string>& paths,
+                       const std::map<std::string, Summary>& summaries = {});
 
 // An unsuccessful end in JSON: {"jobId", "state", "error", "receipt"}.
 std::string EndJson(const std::string& job_id, const v1::JobEnd& end);

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <vector>
 
-#include "client/cli/terminal/console.h"
 #include "client/cli/terminal/format.h"
 #include "client/cli/terminal/table.h"
 #include "kernels/base/quantity.h"
@@ -147,6 +146,11 @@ std::string ReceiptText(const v1::Receipt& receipt, v1::JobState state,
              "on the daemon" + (client ? ", " + DurationText(client->total) + " seen from here" : std::string())});
   const std::string warning = receipt.warning().empty() ? "" : "  warning: " + Printable(receipt.warning()) + "\n";
   return Printable(where) + "\n" + table.Text() + "  " + Conditions(receipt) + "\n" + warning;
+}
+
+void WriteReceipt(Console& console, const v1::Receipt& receipt, v1::JobState state,
+                  const std::optional<client::ClientTimings>& client) {
+  console.err << Fitted(ReceiptText(receipt, state, client), ErrorWidthOf(console)) << std::flush;
 }
 
 }  // namespace hotplate::cli

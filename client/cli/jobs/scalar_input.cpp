@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "client/cli/jobs/standard_streams.h"
 #include "client/cli/terminal/format.h"
 #include "kernels/array/npy.h"
 
@@ -17,10 +18,16 @@ namespace {
 // A dtype and its origin.
 using Found = std::optional<std::pair<DType, std::string>>;
 
-Found TypeOf(const InputArgument& input, absl::StatusOr<client::Client>& client) {
+Found TypeOf(InputArgument& input, absl::StatusOr<client::Client>& client) {
   switch (input.kind) {
     case InputArgument::Kind::kFile:
     case InputArgument::Kind::kPath: {
+      if (input.kind == InputArgument::Kind::kFile && input.text == kStandardStream) {
+        if (!input.opened) input.opened = std::make_shared<std::variant<NpyFile, NpyError>>(OpenInput(input.text));
+        if (const NpyFile* npy = std::get_if<NpyFile>(input.opened.get()))
+          return std::pair(npy->signature().dtype, "standard input");
+        return std::nullopt;
+      }
       const auto file = NpyFile::Open(input.text);
       if (const NpyFile* npy = std::get_if<NpyFile>(&file)) return std::pair(npy->signature().dtype, input.text);
       return std::nullopt;  // opening it for the upload reports the fault
@@ -106,7 +113,7 @@ absl::Status TypeScalars(const v1::KernelSpec& kernel, absl::StatusOr<client::Cl
     Found found;
     std::string written = input.text;
     if (const auto fixed = ParseDType(type)) found = std::pair(*fixed, kernel.name());
-    for (const InputArgument& other : inputs)
+    for (InputArgument& other : inputs)
       for (const v1::ArgumentSpec& one : kernel.inputs())
         if (one.name() == other.name && one.type() == type) {
           if (!found) found = TypeOf(other, client);

@@ -85,7 +85,7 @@ absl::Status EndedAs(int exit_code) {
 absl::Status StatusOfEnd(const Invocation& call, const std::string& job_id, const v1::JobEnd& end) {
   const v1::Receipt& receipt = end.result().receipt();
   if (end.result().has_receipt() && call.console.err_terminal && call.output.talkative())
-    call.console.err << ReceiptText(receipt, end.state());
+    WriteReceipt(call.console, receipt, end.state());
   const std::string& why = end.error().message();
   const bool by_itself = end.state() == v1::COMPLETED || end.state() == v1::FAILED;
   if (by_itself && receipt.process().has_exit_code() &&

@@ -38,6 +38,9 @@ std::string Paint(bool colour, Tone tone, const std::string& text);
 // For tables on standard output: the terminal's columns; 0 without a terminal.
 inline int WidthOf(const Console& console) { return console.out_terminal ? console.width : 0; }
 
+// The same for standard error.
+inline int ErrorWidthOf(const Console& console) { return console.err_terminal ? console.width : 0; }
+
 // The bytes of `text` without a character at its end of which a part is still to come.
 std::size_t WholeCharacters(const std::string& text);
 // Columns that `text` takes on a terminal: code points, without escape sequences.

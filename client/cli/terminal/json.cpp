@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "client/cli/terminal/format.h"
 #include "hotplate/v1/types.pb.h"
@@ -132,6 +133,10 @@ std::string FieldValue::MessageJson(const Message& message, bool of_a_name) {
       for (int k = 0; k < reflection.FieldSize(message, &field); ++k)
         elements.push_back(FieldValue(message, field, k).Json(of_a_name));
       object.Raw(field.json_name(), JsonArray(elements));
+    } else if (type == "hotplate.v1.JobError" && field.name() == "code") {
+      // A google.rpc.Code, by its name as in every other error.
+      const auto code = static_cast<absl::StatusCode>(reflection.GetInt32(message, &field));
+      object.Text(field.json_name(), absl::StatusCodeToString(code));
     } else if (!field.has_presence() || reflection.HasField(message, &field)) {
       object.Raw(field.json_name(), FieldValue(message, field).Json(of_a_name));
     }

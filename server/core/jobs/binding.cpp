@@ -38,7 +38,15 @@ std::string Names(const std::vector<ArgumentSpec>& arguments) {
 }  // namespace
 
 absl::Status NoSuchDevice(const std::vector<std::unique_ptr<Device>>& devices, const std::string& id) {
-  return InvalidField("device", absl::StrCat("no device ", Quoted(id), "; there are ", DeviceList(devices)));
+  std::string text = absl::StrCat("no device ", Quoted(id), "; there are ", DeviceList(devices));
+  // A kind of device in place of one.
+  for (const std::unique_ptr<Device>& device : devices) {
+    const std::string& one = device->info().id;
+    if (id.empty() || one.size() != id.size() + 1 || one.compare(0, id.size(), id) != 0) continue;
+    absl::StrAppend(&text, "; ask for one of them: --device ", one);
+    break;
+  }
+  return InvalidField("device", text);
 }
 
 Binder::Binder(Catalogues catalogues, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices,

@@ -280,6 +280,21 @@ TEST_F(CommandTest, WordsThatPeopleBringLeadToWhatSaysTheSameHere) {
                                                                      {"stop", "hotplate down"},
                                                                      {"kill", "hotplate cancel JOB"},
                                                                      {"start", "hotplate up"},
+                                                                     {"log", "hotplate logs"},
+                                                                     {"pull", "hotplate get ARRAY"},
+                                                                     {"fetch", "hotplate get ARRAY"},
+                                                                     {"download", "hotplate get ARRAY"},
+                                                                     {"push", "hotplate put FILE"},
+                                                                     {"upload", "hotplate put FILE"},
+                                                                     {"load", "hotplate put FILE"},
+                                                                     {"quit", "hotplate down"},
+                                                                     {"exit", "hotplate down"},
+                                                                     {"cp", "hotplate put FILE"},
+                                                                     {"sbatch", "hotplate submit KERNEL"},
+                                                                     {"srun", "hotplate run KERNEL"},
+                                                                     {"restart", "hotplate down, then hotplate up"},
+                                                                     {"plot", "hotplate result JOB -o FILE.png"},
+                                                                     {"del", "hotplate free NAME"},
                                                                      {"config", "config.toml"}}) {
     const Ran ran = Hotplate({word});
     EXPECT_EQ(ran.exit, kExitUsage);
@@ -296,6 +311,11 @@ TEST_F(CommandTest, WordsThatPeopleBringLeadToWhatSaysTheSameHere) {
                                           {"eigvalsh", "hotplate run eigh A --compute values"},
                                           {"inverse", "hotplate run solve A I"},
                                           {"sqrt", "Here: hotplate eval 'sqrt(x)' x=X"},
+                                          {"log", "Here: hotplate eval 'log(x)' x=X"},
+                                          {"ifft", "Here: hotplate run fft X --transform ifft"},
+                                          {"rfft", "Here: hotplate run fft X --transform rfft"},
+                                          {"irfft", "Here: hotplate run fft X --transform irfft"},
+                                          {"fft2", "Here: hotplate run fft X --axes 2"},
                                           {"eye", "No kernel computes that alone. All"}}) {
     const Ran ran = Hotplate({"run", word});
     EXPECT_EQ(ran.exit, kExitInvalid);
@@ -324,13 +344,43 @@ TEST_F(CommandTest, KernelsInThePlaceOfCommandsLeadToRun) {
               HasSubstr("no command or topic \"matmul\". It is a kernel: hotplate describe matmul\n"));
 }
 
+// --endpoint is an option of every command: the daemon's address.
+TEST_F(CommandTest, LinspacesEndpointIsNoAddress) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"run", "linspace", "--stop", "1", "--endpoint", "false"},
+                                             {"submit", "linspace", "--endpoint=False", "--stop", "1"}}) {
+    const Ran ran = Hotplate(words);
+    EXPECT_EQ(ran.exit, kExitUsage);
+    EXPECT_THAT(ran.err, HasSubstr("; write --no-include-stop"));
+  }
+  EXPECT_THAT(Hotplate({"run", "linspace", "--stop", "1", "--endpoint", "host"}).err, Not(HasSubstr("; write")));
+  EXPECT_THAT(Hotplate({"jobs", "--endpoint", "false"}).err, Not(HasSubstr("; write")));
+}
+
+// A word that means something else is no misspelling, however close its letters are.
+TEST_F(CommandTest, OnlyMisspellingsLeadToTheNearestName) {
+  for (const char* word : {"pop", "cat", "mv", "unsubmit", "freeze", "downsize", "cut", "bun"})
+    EXPECT_THAT(Hotplate({word}).err, Not(HasSubstr("Nearest"))) << word;
+  for (const auto& [word, name] : std::map<std::string, std::string>{{"satus", "status"},
+                                                                     {"reslut", "result"},
+                                                                     {"descirbe", "describe"},
+                                                                     {"desribe", "describe"},
+                                                                     {"parttions", "partitions"},
+                                                                     {"job", "jobs"},
+                                                                     {"device", "devices"},
+                                                                     {"results", "result"}})
+    EXPECT_THAT(Hotplate({word}).err, HasSubstr("Nearest: " + name + "\n")) << word;
+}
+
 // The commands in a hint exist.
 TEST_F(CommandTest, HintsNameCommandsAndKernelsThatAreThere) {
-  for (const char* word : {"ls", "ps", "list", "stop", "kill", "start", "queue", "info", "rm", "upload", "download"}) {
+  for (const char* word :
+       {"ls",   "ps",   "list", "stop",  "kill", "start", "queue", "info",   "rm",   "upload",  "download", "log",
+        "pull", "push", "load", "fetch", "quit", "exit",  "cp",    "sbatch", "srun", "restart", "plot",     "del"}) {
     const std::string said = Hotplate({word}).err;
     for (std::size_t at = said.find("hotplate "); at != std::string::npos; at = said.find("hotplate ", at + 1)) {
       const std::size_t begin = at + 9;
-      EXPECT_NE(FindCommand(said.substr(begin, said.find_first_of(" \n", begin) - begin)), nullptr) << said;
+      EXPECT_NE(FindCommand(said.substr(begin, said.find_first_of(" ,\n", begin) - begin)), nullptr) << said;
     }
   }
 }

@@ -18,6 +18,7 @@ namespace hotplate::cli {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 std::vector<OptionSpec> RunOptions() {
   std::vector<OptionSpec> options = JobOptionsOfRun();
@@ -241,6 +242,13 @@ TEST(PlanJob, OutputsThatThereAreNot) {
   EXPECT_THAT(Refusal({"svd", "a.npy", "-o", "z=y.npy"}),
               HasSubstr("-o z=y.npy: no output \"z\"; its outputs: u, s, vt. For a file of that name: -o ./z=y.npy"));
   EXPECT_EQ(Plan({"selu", "x.npy", "-o", "./z=y.npy"})->outputs[0].text, "./z=y.npy");
+  for (const std::vector<std::string>& given : std::vector<std::vector<std::string>>{{"-o=y.npy"}, {"-o", "=y.npy"}}) {
+    std::vector<std::string> words = {"selu", "x.npy"};
+    words.insert(words.end(), given.begin(), given.end());
+    EXPECT_THAT(Refusal(words), HasSubstr("-o =y.npy: no output is named before the =; its outputs: y"));
+  }
+  EXPECT_EQ(Plan({"selu", "x.npy", "-o", "./=y.npy"})->outputs[0].text, "./=y.npy");
+  EXPECT_EQ(Plan({"selu", "x.npy", "--output=y.npy"})->outputs[0].text, "y.npy");
   EXPECT_THAT(Refusal({"selu", "x.npy", "-o", "y.npy", "-o", "z.npy"}),
               HasSubstr("-o z.npy is one output too many; its outputs: y"));
   for (const char* place : {"path:/scratch/c.npy", "y=path:/scratch/c.npy"})
@@ -262,6 +270,74 @@ TEST(PlanJob, RefusalsNameTheThingAndItsValue) {
   EXPECT_THAT(Refusal({"selu", "x.npy", "-o", "y.txt"}), HasSubstr("\"y.txt\" ends in neither"));
   EXPECT_THAT(Refusal({"selu", "x.npy", "-o", "y=a.npy", "-o", "y=b.npy"}), HasSubstr("has a place already"));
   EXPECT_THAT(Refusal({"matmul", "a.npy", "b.npy", "--transpose-a=perhaps"}, kExitInvalid), HasSubstr("perhaps"));
+}
+
+// What a refusal says to write, which must be accepted.
+std::string WriteInstead(const std::vector<std::string>& words) {
+  const std::string message = Refusal(words);
+  const std::size_t write = message.find("; write ");
+  if (write == std::string::npos) return message;
+  const std::size_t begin = write + std::string("; write ").size();
+  return message.substr(begin, message.find('\n', begin) - begin);
+}
+
+TEST(PlanJob, WordsOfNumpysLeadToOurs) {
+  struct Row {
+    std::vector<std::string> given;
+    std::string write;
+    std::string inputs;  // what goes with it, where it is a call of the same kernel
+  };
+  const std::vector<Row> rows = {
+      {{"norm", "x.npy", "--ord", "3"}, "--ord p --p 3", "x.npy"},
+      {{"norm", "x.npy", "--ord=2.5"}, "--ord p --p 2.5", "x.npy"},
+      {{"norm", "x.npy", "--axis", "0,1"}, "--axis matrices, for those in the last two axes", ""},
+      {{"norm", "x.npy", "--axis", "(0, 1)"}, "--axis matrices, for those in the last two axes", ""},
+      {{"norm", "x.npy", "--axis", "None"}, "--axis all", "x.npy"},
+      {{"reduce", "x.npy", "--axis", "0,1"}, "hotplate eval 'sum(x, axis=(0,1))' x=X, or mean, max and so on", ""},
+      {{"svd", "a.npy", "--full-matrices", "false"}, "--compute thin", "a.npy"},
+      {{"svd", "a.npy", "--full_matrices=False"}, "--compute thin", "a.npy"},
+      {{"svd", "a.npy", "--no-full-matrices"}, "--compute thin", "a.npy"},
+      {{"svd", "a.npy", "--full-matrices", "true"}, "--compute full", "a.npy"},
+      {{"svd", "a.npy", "--compute-uv", "0"}, "--compute values", "a.npy"},
+      {{"qr", "a.npy", "--mode", "r"}, "-o r=R.npy, without --mode", ""},
+      {{"eigh", "a.npy", "--uplo", "L"}, "nothing: eigh reads the lower triangle", ""},
+      {{"histogram", "x.npy", "--range", "0,5"}, "--range given --low 0 --high 5", "x.npy"},
+      {{"histogram", "x.npy", "--range", "0", "5"}, "--range given --low LOW --high HIGH", ""},
+      {{"full", "--shape", "3,3"}, "--rows 3 --n 3", "none"},
+      {{"full", "--n", "2,3,4"}, "--batch 2 --rows 3 --n 4", "none"},
+      {{"full", "--n", "3", "--fill-value", "1.5"}, "--value 1.5", ""},
+      {{"full", "3,4", "1.0"}, "full --rows 3 --n 4 --value 1.0", "all"},
+      {{"random", "--size", "3"}, "--n 3", "none"},
+      {{"random", "--size", "3,4"}, "--rows 3 --n 4", "none"},
+      {{"random", "3", "4"}, "random --rows 3 --n 4", "all"},
+      {{"arange", "10"}, "arange --stop 10", "all"},
+      {{"arange", "2", "10"}, "arange --start 2 --stop 10", "all"},
+      {{"arange", "10", "0", "-2"}, "arange --start 10 --stop 0 --step -2", "all"},
+      {{"linspace", "0", "1"}, "linspace --start 0 --stop 1", "all"},
+      {{"linspace", "0", "1", "5"}, "linspace --start 0 --stop 1 --num 5", "all"},
+      {{"fft", "x.npy", "--axes", "0,1"}, "--axes 2, for the last two axes", ""},
+  };
+  for (const Row& row : rows) {
+    EXPECT_EQ(WriteInstead(row.given), row.write) << row.given[1];
+    if (row.inputs.empty()) continue;
+    std::vector<std::string> words = SplitAt(row.write, ' ');
+    if (row.inputs != "all") words.insert(words.begin(), row.given[0]);
+    if (row.inputs != "all" && row.inputs != "none") words.push_back(row.inputs);
+    EXPECT_TRUE(Plan(words).ok()) << row.write << ": " << Plan(words).status();
+  }
+  EXPECT_THAT(WriteInstead({"norm", "x.npy", "--ord", "nuc"}),
+              HasSubstr("then hotplate run reduce S.npy --operation sum"));
+  EXPECT_THAT(WriteInstead({"norm", "x.npy", "--ord", "-2"}),
+              HasSubstr("then hotplate run reduce S.npy --operation min"));
+  EXPECT_EQ(WriteInstead({"norm", "x.npy", "--ord", "-3"}),
+            "hotplate eval 'sum(abs(x) ** float64(-3))' x=X, and raise it to 1 / -3");
+  for (const char* kernel : {"sort", "fft"}) {
+    const std::string said = WriteInstead({kernel, "x.npy", "--axis", "0"});
+    EXPECT_THAT(said, HasSubstr("hotplate eval 'x.T' x=X -o T.npy"));
+    EXPECT_THAT(Refusal({kernel, "x.npy", "--axis", "0"}), Not(HasSubstr("Nearest"))) << "--axes is a number of them";
+  }
+  EXPECT_EQ(WriteInstead({"sort", "x.npy", "--axis", "-1"}), "nothing: it is so already");
+  EXPECT_THAT(Refusal({"selu", "x.npy", "--axis", "0"}), Not(HasSubstr("write")));
 }
 
 TEST(PlanJob, NamesEverythingThatIsWrong) {

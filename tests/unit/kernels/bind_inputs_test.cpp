@@ -101,7 +101,7 @@ TEST(BindInputsTest, InputsComeInTheSpecsOrder) {
 
 TEST(BindInputsTest, MissingAndUnknownNames) {
   EXPECT_THAT(Complaints(Bind(Matvec(), {{"a", {kF32, {3, 4}}}, {"w", {kF32, {4}}}, {"aa", {kF32, {4}}}})),
-              ElementsAre("inputs.aa | matvec: there is no input \"aa\"; nearest: a",
+              ElementsAre("inputs.aa | matvec: there is no input \"aa\"; there is a or v",
                           "inputs.w | matvec: there is no input \"w\"; there is a or v",
                           "inputs.v | matvec: input v is missing; expected float32 or float64 [..., k]"));
 }

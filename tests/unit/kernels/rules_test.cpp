@@ -71,8 +71,24 @@ TEST(NearestNamesTest, SaysNothingWhereNothingIsNear) {
   EXPECT_THAT(NearestNames("matmul", {}), IsEmpty());
 }
 
+// A name that means something else must not be offered: only what fingers get wrong is.
+TEST(NearestNamesTest, OffersOnlyMisspellings) {
+  EXPECT_THAT(NearestNames("push", {"put", "run"}), IsEmpty()) << "two of four letters";
+  EXPECT_THAT(NearestNames("quit", {"wait"}), IsEmpty());
+  EXPECT_THAT(NearestNames("cp", {"up"}), IsEmpty()) << "half of a word";
+  EXPECT_THAT(NearestNames("cut", {"put"}), IsEmpty()) << "another first letter makes another word";
+  EXPECT_THAT(NearestNames("exq", {"exp"}), ElementsAre("exp"));
+  EXPECT_THAT(NearestNames("unsubmit", {"submit"}), IsEmpty()) << "the opposite";
+  EXPECT_THAT(NearestNames("inactive", {"active"}), IsEmpty());
+  EXPECT_THAT(NearestNames("download", {"down"}), IsEmpty()) << "another word";
+  EXPECT_THAT(NearestNames("describes", {"describe"}), ElementsAre("describe"));
+  EXPECT_THAT(NearestNames("partitoin", {"partitions"}), ElementsAre("partitions"));
+  EXPECT_THAT(NearestNames("max_iter", {"max_iterations"}), ElementsAre("max_iterations"));
+}
+
 TEST(NearestNamesTest, NearestFirstAndThreeAtMost) {
-  EXPECT_THAT(NearestNames("y_mix", {"x_min", "x_max", "y_min", "y_max", "n"}), ElementsAre("y_min", "y_max", "x_min"));
+  EXPECT_THAT(NearestNames("y_mix", {"x_min", "x_max", "y_min", "y_max", "n"}), ElementsAre("y_min", "y_max"));
+  EXPECT_THAT(NearestNames("lane", {"plane", "lanes", "lace", "lame"}), ElementsAre("plane", "lanes", "lace"));
 }
 
 }  // namespace
