@@ -22,8 +22,8 @@
 #include "server/slurm/successors.h"
 #include "server/spare_memory.h"
 #include "server/version.h"
-#include "server/wire/values.h"
 #include "server/warm_file.h"
+#include "server/wire/values.h"
 
 namespace hotplate::server {
 
@@ -281,11 +281,14 @@ void Assembly::LeaveWarmPythons() {
 }
 
 void Assembly::OpenPythons() {
-  if (supervisor_ == nullptr) return;
+  if (supervisor_ == nullptr) {
+    TakeOverWarm(config_.directory, config_.name, nullptr);
+    return;
+  }
   const absl::StatusOr<WarmPythons::Files> files = WarmPythons::FilesOfThisProgram();
   if (files.ok()) {
     pythons_ = std::make_unique<WarmPythons>(*supervisor_, *files);
-    if (const std::size_t count = TakeOverWarm(config_.directory, config_.name, *pythons_); count > 0) {
+    if (const std::size_t count = TakeOverWarm(config_.directory, config_.name, pythons_.get()); count > 0) {
       log_->info("{} Python environments of the daemon before are being prepared", count);
     }
   } else {
@@ -373,6 +376,7 @@ void Assembly::CancelSuccessors() {
     log_->warn("jobs that follow on this one, if there are any, stay in the queue: {}",
                std::string(jobs.status().message()));
   }
+  if (jobs.ok()) job_ids_->NoteAlone();
   for (const std::string& job : jobs.value_or(std::vector<std::string>())) {
     log_->info("job {}, which was to follow on this one, is cancelled", job);
   }

@@ -34,12 +34,12 @@ absl::Status LeaveWarm(const std::string& directory, const std::string& name, co
   return WriteWhole(file, codec::ToJson(all));
 }
 
-std::size_t TakeOverWarm(const std::string& directory, const std::string& name, WarmPythons& pythons) {
+std::size_t TakeOverWarm(const std::string& directory, const std::string& name, WarmPythons* pythons) {
   const std::string file = FileIn(directory, name);
   v1::WarmEnvironments all;
   const absl::Status read = codec::ReadJsonFile(file, all);
   unlink(file.c_str());  // also one that made its daemon fail
-  if (!read.ok()) return 0;
+  if (!read.ok() || pythons == nullptr) return 0;
   std::vector<WarmPythons::Known> known;
   for (const v1::WarmEnvironment& one : all.environments()) {
     known.push_back({one.interpreter(),
@@ -47,7 +47,7 @@ std::size_t TakeOverWarm(const std::string& directory, const std::string& name, 
                      {one.modules().begin(), one.modules().end()},
                      {one.left_out().begin(), one.left_out().end()}});
   }
-  pythons.Prepare(known);
+  pythons->Prepare(known);
   return known.size();
 }
 

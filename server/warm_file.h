@@ -11,7 +11,7 @@ namespace hotplate::server {
 // Waits for the file system. Without anything to leave, there is no file afterwards.
 absl::Status LeaveWarm(const std::string& directory, const std::string& name, const WarmPythons& pythons);
 
-// Has the Pythons prepared that the daemon before left, and removes the file. Returns how many.
-std::size_t TakeOverWarm(const std::string& directory, const std::string& name, WarmPythons& pythons);
+// Removes the file, and has the Pythons prepared that the daemon before left; `pythons` null: none. Returns how many.
+std::size_t TakeOverWarm(const std::string& directory, const std::string& name, WarmPythons* pythons);
 
 }  // namespace hotplate::server

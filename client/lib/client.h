@@ -76,10 +76,10 @@ struct ConnectOptions {
   // How often to repeat a call on UNAVAILABLE, with backoff, if repeating is safe (reads, and jobs with a request_id).
   int retries = 3;
   // If the connection breaks, a watch, a transfer and a wait for a job try to reconnect for this long. A watch
-  // continues after its last update, a transfer after its last byte, a job under its request_id, so that it runs once.
-  // They give up at once if the daemon is gone: its process on this host, its record, or its port. But if it is started
-  // anew under its name, the client goes over to that start; and where a job of `hotplate up --follow-on` is to bring it
-  // back, calls that are safe to repeat wait for it this long.
+  // continues after its last update, a transfer after its last byte, a job under its request_id, so that one daemon
+  // runs it once. They give up at once if the daemon is gone: its process on this host, its record, or its port. But if
+  // it is started anew under its name, the client goes over to that start; and where a job of `hotplate up --follow-on`
+  // is to bring it back, calls that are safe to repeat wait for it this long.
   nanoseconds reconnect = kReconnectBound;
   // Called with the error when the connection is lost and `retries` attempts have failed, and with OK when it is back.
   // Runs on the thread that waits for the call, or on the library's. It may use the client.

@@ -20,7 +20,7 @@ absl::StatusOr<std::pair<v1::Array, Signature>> ArrayToRead(const Connection& co
                                                             const std::stop_token& stop) {
   if (const absl::Status text = CheckText("the array's id or name", id); !text.ok()) return text;
   v1::DescribeArrayRequest request;
-  request.set_array_id(connection.Called(id));
+  request.set_array_id(id);
   v1::DescribeArrayResponse response;
   const absl::Status status =
       connection.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncDescribe, request, response, {.stop = stop});
@@ -47,7 +47,6 @@ absl::StatusOr<v1::Array> PutArray(const Connection& connection, const Signature
                                    const std::function<absl::Status(const std::string& id)>& upload) {
   absl::StatusOr<v1::Array> array = CreateArray(connection, signature, options, std::nullopt, stop);
   // One without bytes is complete from the start.
-  if (array.ok()) connection.NoteName(array->id(), array->name());
   if (!array.ok() || array->state() == v1::ARRAY_STATE_READY) return array;
   const absl::Status status = upload(array->id());
   if (!status.ok()) {
@@ -69,11 +68,13 @@ absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const PutOptions& o
   if (const absl::Status status = CheckPut(options); !status.ok()) return status;
   if (const absl::Status status = CheckView(NameIn(options.name), view); !status.ok()) return status;
   const std::stop_token stop = Impl::TokenOf(cancellation);
-  if (!options.lease) impl_->stream().Open();  // the array goes with the session, which the stream keeps
   return StartingOver(*impl_->connection, [&] {
-    return PutArray(*impl_->connection, view.signature, options, stop, [&](const std::string& id) {
+    if (!options.lease) impl_->stream().Open();  // the array goes with the session, which the stream keeps
+    auto array = PutArray(*impl_->connection, view.signature, options, stop, [&](const std::string& id) {
       return Upload(*impl_->connection, id, view.bytes, RulesFor(options.on_upload, view.bytes.size(), stop));
     });
+    if (!options.lease) impl_->stream().Open();  // of the daemon that has it, which may be another start
+    return array;
   });
 }
 
@@ -82,11 +83,13 @@ absl::StatusOr<v1::Array> Client::Put(const ArraySource& source, const PutOption
   if (const absl::Status status = CheckPut(options); !status.ok()) return status;
   if (const absl::Status status = CheckSignature(NameIn(options.name), source.signature); !status.ok()) return status;
   const std::stop_token stop = Impl::TokenOf(cancellation);
-  if (!options.lease) impl_->stream().Open();  // the array goes with the session, which the stream keeps
   return StartingOver(*impl_->connection, [&] {
-    return PutArray(*impl_->connection, source.signature, options, stop, [&](const std::string& id) {
+    if (!options.lease) impl_->stream().Open();  // the array goes with the session, which the stream keeps
+    auto array = PutArray(*impl_->connection, source.signature, options, stop, [&](const std::string& id) {
       return Upload(*impl_->connection, id, source, RulesFor(options.on_upload, *ByteSize(source.signature), stop));
     });
+    if (!options.lease) impl_->stream().Open();
+    return array;
   });
 }
 
@@ -150,12 +153,11 @@ absl::StatusOr<v1::Array> Client::DescribeArray(const std::string& id_or_name, c
   const Connection& c = *impl_->connection;
   return StartingOver(c, [&]() -> absl::StatusOr<v1::Array> {
     v1::DescribeArrayRequest request;
-    request.set_array_id(c.Called(id_or_name));
+    request.set_array_id(id_or_name);
     v1::DescribeArrayResponse response;
     const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncDescribe, request, response,
                                        {.stop = Impl::TokenOf(cancellation)});
     if (!status.ok()) return status;
-    c.NoteName(response.array().id(), response.array().name());
     return std::move(*response.mutable_array());
   });
 }
@@ -166,7 +168,6 @@ absl::StatusOr<v1::ListArraysResponse> Client::Arrays(const Cancellation* cancel
   const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncList, v1::ListArraysRequest(),
                                      response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
-  for (const v1::Array& array : response.arrays()) c.NoteName(array.id(), array.name());
   return response;
 }
 
@@ -174,7 +175,7 @@ absl::Status Client::Free(const std::string& id_or_name, const Cancellation* can
   if (const absl::Status text = CheckText("the array's id or name", id_or_name); !text.ok()) return text;
   const Connection& c = *impl_->connection;
   v1::FreeArrayRequest request;
-  request.set_array_id(c.Called(id_or_name));
+  request.set_array_id(id_or_name);
   v1::FreeArrayResponse response;
   // Not repeated: by then the name may belong to another array.
   return c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncFree, request, response,
@@ -187,7 +188,7 @@ absl::StatusOr<v1::Array> Client::Renew(const std::string& id_or_name, nanosecon
   const Connection& c = *impl_->connection;
   return StartingOver(c, [&]() -> absl::StatusOr<v1::Array> {
     v1::RenewArrayRequest request;
-    request.set_array_id(c.Called(id_or_name));
+    request.set_array_id(id_or_name);
     ToWire(lease, *request.mutable_lease());
     v1::RenewArrayResponse response;
     const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncRenew, request, response,
@@ -202,7 +203,7 @@ absl::StatusOr<std::string> Client::SaveArray(const std::string& id_or_name, con
   const Connection& c = *impl_->connection;
   return StartingOver(c, [&]() -> absl::StatusOr<std::string> {
     v1::SaveArrayRequest request;
-    request.set_array_id(c.Called(id_or_name));
+    request.set_array_id(id_or_name);
     v1::SaveArrayResponse response;
     const absl::Status status = c.Call(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncSave, request, response,
                                        {.no_deadline = true, .stop = Impl::TokenOf(cancellation)});

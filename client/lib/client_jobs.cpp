@@ -49,7 +49,7 @@ absl::StatusOr<v1::CheckJobResponse> Client::Check(const std::string& kernel,
   const Connection& c = *impl_->connection;
   v1::CheckJobRequest request;
   *request.mutable_job() = SpecFor(kernel, options, c.request_ids());
-  AddInputs(CalledNow(c, inputs), ViewsAs::kSignature, *request.mutable_job());
+  AddInputs(inputs, ViewsAs::kSignature, *request.mutable_job());
   v1::CheckJobResponse response;
   const absl::Status status = c.Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncCheck, request, response,
                                      {.stop = Impl::TokenOf(cancellation)});
@@ -59,8 +59,9 @@ absl::StatusOr<v1::CheckJobResponse> Client::Check(const std::string& kernel,
 
 absl::StatusOr<JobResult> Client::Run(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                       const JobOptions& options, const Cancellation* cancellation) {
+  const Deadline deadline = JobRun::DeadlineOf(options);
   const auto once = [&]() -> absl::StatusOr<JobResult> {
-    JobRun run(*impl_->connection, kernel, inputs, options, Impl::TokenOf(cancellation));
+    JobRun run(*impl_->connection, kernel, inputs, options, Impl::TokenOf(cancellation), deadline);
     absl::StatusOr<v1::JobSpec> spec = run.Prepare();
     if (!spec.ok()) return spec.status();
     return run.Complete(impl_->stream().Run(*std::move(spec), options, run.deadline(), run.stop()));
@@ -122,7 +123,8 @@ void Client::RunAsync(const std::string& kernel, std::map<std::string, Input> in
   Impl& impl = *impl_;
   const auto flight = std::make_shared<Flight>();
   const std::stop_token stop = Impl::TokenOf(cancellation);
-  flight->run.emplace(*impl.connection, kernel, std::move(inputs), std::move(options), stop);
+  const Deadline deadline = JobRun::DeadlineOf(options);
+  flight->run.emplace(*impl.connection, kernel, std::move(inputs), std::move(options), stop, deadline);
   flight->done = std::move(done);
   Begin(impl, flight, stop);
 }
@@ -139,8 +141,9 @@ std::future<absl::StatusOr<JobResult>> Client::RunAsync(const std::string& kerne
 absl::StatusOr<JobResult> Client::Execute(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                           const JobOptions& options, const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
+  const Deadline deadline = JobRun::DeadlineOf(options);
   const auto once = [&]() -> absl::StatusOr<JobResult> {
-    JobRun run(c, kernel, inputs, options, Impl::TokenOf(cancellation));
+    JobRun run(c, kernel, inputs, options, Impl::TokenOf(cancellation), deadline);
     absl::StatusOr<v1::JobSpec> spec = run.Prepare();
     if (!spec.ok()) return spec.status();
     if (SessionKeeps(options)) impl_->stream().Open();
@@ -160,8 +163,9 @@ absl::StatusOr<JobResult> Client::Execute(const std::string& kernel, const std::
 absl::StatusOr<std::string> Client::Submit(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                            const JobOptions& options, const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
+  const Deadline deadline = JobRun::DeadlineOf(options);
   return StartingOver(c, [&]() -> absl::StatusOr<std::string> {
-    JobRun run(c, kernel, inputs, options, Impl::TokenOf(cancellation));
+    JobRun run(c, kernel, inputs, options, Impl::TokenOf(cancellation), deadline);
     absl::StatusOr<v1::JobSpec> spec = run.Prepare();
     if (!spec.ok()) return spec.status();
     if (run.stop().stop_requested()) {
@@ -177,6 +181,7 @@ absl::StatusOr<std::string> Client::Submit(const std::string& kernel, const std:
     // The queued job holds its inputs now.
     if (!IsConnectionLoss(status)) run.FreeUploads().IgnoreError();
     if (!status.ok()) return status;
+    if (SessionKeeps(options)) impl_->stream().Open();  // of the daemon that has it, which may be another start
     return response.job_id();
   });
 }

@@ -63,7 +63,7 @@ absl::StatusOr<v1::JobEnd> Client::RunProgram(const v1::Program& program,
                                               const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   const auto stream = std::make_shared<ProgramStream>();
-  const Target& target = c.now();
+  Target& target = c.now();
   c.Authorize(target, stream->context());
   const CancelOnStop cancel(Impl::TokenOf(cancellation), stream->context());
   stream->Open(*target.programs);
@@ -82,7 +82,7 @@ absl::StatusOr<v1::JobEnd> Client::RunProgram(const v1::Program& program,
   if (end) return *end;
   if (cancellation != nullptr && cancellation->cancelled()) return absl::CancelledError("the program was cancelled");
   if (finished.ok()) return MarkedLost(absl::UnavailableError("the daemon closed the stream"));
-  return c.Translate(finished);
+  return c.Translate(target, finished);
 }
 
 absl::Status Client::SignalProgram(const std::string& job_id, int number) {

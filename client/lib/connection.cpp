@@ -128,8 +128,7 @@ void Connection::Authorize(const Target& target, grpc::ClientContext& context) c
   context.AddMetadata("hotplate-client", kClient);
 }
 
-bool Connection::IsShutOut(const grpc::Status& status) const {
-  Target& target = now();
+bool Connection::IsShutOut(Target& target, const grpc::Status& status) {
   if (CouldNotConnect(status)) {
     return !target.connected && !target.found.record.certificate_pem().empty() && HungUp(status.error_message());
   }
@@ -140,11 +139,12 @@ bool Connection::IsShutOut(const grpc::Status& status) const {
   return false;
 }
 
-absl::Status Connection::Translate(const grpc::Status& status) const {
-  const FoundRecord& found = now().found;
-  if (MayBeOfAnother(status) && MoveOn())
-    return MarkedLost(absl::UnavailableError("daemon \"" + found.record.name() + "\" was started anew"));
-  if (IsShutOut(status)) {
+absl::Status Connection::Translate(Target& target, const grpc::Status& status) const {
+  const FoundRecord& found = target.found;
+  if (MayBeOfAnother(status) && (&target != &now() || MoveOn()))
+    return MarkedLost(
+        absl::UnavailableError("daemon \"" + found.record.name() + "\" was started anew; make the call again"));
+  if (IsShutOut(target, status)) {
     // A port forward whose far end is down also hangs up. That is the likeliest cause here, and the message adds it.
     if (found.endpoint_given) return MarkedLost(NobodyAnswers(found, "it hung up at once"));
     return MarkedLost(NobodyAnswers(
@@ -200,14 +200,15 @@ bool Connection::Pause(nanoseconds duration, const std::stop_token& stop, const 
   return !stop.stop_requested();
 }
 
-bool Connection::MayComeBack(const grpc::Status& status) const {
+bool Connection::MayComeBack(Target& target, const grpc::Status& status) const {
+  if (&target != &now()) return true;
   const std::string& message = status.error_message();
-  const bool shut_out = IsShutOut(status);
+  const bool shut_out = IsShutOut(target, status);
   if (!CouldNotConnect(status) || IsAnotherPeer(message)) return false;
   // The host answers, but nobody listens. At the near end of a port forward that proves nothing about the daemon.
   const bool nobody =
       shut_out || Contains(message, "Connection refused") || Contains(message, "No such file or directory");
-  const FoundRecord& found = now().found;
+  const FoundRecord& found = target.found;
   const bool gone = (nobody && !found.endpoint_given) || KnownDead(found.record) || IsWithdrawn(found);
   return !gone || IsFollowed(found);
 }
@@ -304,9 +305,12 @@ bool Connection::MayRepeat(const absl::Status& status, const CallRules& rules, R
   if (rules.until && Clock::now() + wait >= *rules.until) return false;
   if (++repeats.attempts > options_.retries) {
     // Between two daemons there is none.
-    if (!ConnectionLost(status) || !IsFollowed(found())) return false;
+    if (!ConnectionLost(status) || waited_in_vain_ == moves() + 1 || !IsFollowed(found())) return false;
     if (!repeats.until) repeats.until = Clock::now() + options_.reconnect;
-    if (Clock::now() >= *repeats.until) return false;
+    if (Clock::now() >= *repeats.until) {
+      waited_in_vain_ = moves() + 1;  // the calls after this one do not wait as well
+      return false;
+    }
     if (options_.on_connection && !std::exchange(repeats.told, true)) options_.on_connection(status);
   }
   return SleepFor(wait, rules.stop);

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "client/lib/array_names.h"
 #include "client/lib/awake_wait.h"
 #include "client/lib/client.h"
 #include "client/lib/endpoint.h"
@@ -105,7 +104,7 @@ class Connection {
  public:
   Connection(FoundRecord found, ConnectOptions options, std::shared_ptr<grpc::Channel> channel);
 
-  // The present start. Each attempt takes it once, for its metadata and its stub.
+  // The present start. Each attempt takes it once, for its metadata, its stub and its status.
   Target& now() const { return *now_; }
   // How often the connection has gone over to another.
   std::size_t moves() const { return moves_; }
@@ -115,7 +114,7 @@ class Connection {
 
   // A gRPC status in the library's words: which daemon did not answer, whose certificate is wrong. After a loss, looks
   // whether the daemon was started anew.
-  absl::Status Translate(const grpc::Status& status) const;
+  absl::Status Translate(Target& target, const grpc::Status& status) const;
 
   // Waits before another attempt. The channel keeps connecting meanwhile, which gRPC only does while somebody waits for
   // it. False if it was stopped; `on_wait` can end it only by that.
@@ -124,7 +123,7 @@ class Connection {
 
   // True if the daemon may still be there although no connection could be made: the network may be down. Reads the
   // record, which takes time on a network file system.
-  bool MayComeBack(const grpc::Status& status) const;
+  bool MayComeBack(Target& target, const grpc::Status& status) const;
 
   // A unary method as a call on its own queue, on which the library can wait its own way.
   template <typename Stub, typename Request, typename Response>
@@ -137,12 +136,11 @@ class Connection {
 
   // Makes one attempt, whatever `rules` allow.
   template <typename Stub, typename Request, typename Response>
-  grpc::Status CallOnce(StubOf<Stub> stub, Method<Stub, Request, Response> method, const Request& request,
-                        Response& response, const CallRules& rules = {}) const {
+  grpc::Status CallOnce(const Target& target, StubOf<Stub> stub, Method<Stub, Request, Response> method,
+                        const Request& request, Response& response, const CallRules& rules = {}) const {
     if (request.ByteSizeLong() > kLargestMessage) return TooLarge();
     grpc::CompletionQueue queue;
     grpc::ClientContext context;
-    const Target& target = now();
     SetUp(target, context, rules);
     const CancelOnStop cancel(rules.stop, context);
     const auto call = ((*(target.*stub)).*method)(&context, request, &queue);
@@ -159,8 +157,9 @@ class Connection {
                     Response& response, const CallRules& rules = {}) const {
     Repeats repeats{.moves = moves()};
     while (true) {
-      const absl::Status status = Translate(CallOnce(stub, method, request, response, rules));
-      if (repeats.told && status.ok()) options_.on_connection(absl::OkStatus());
+      Target& target = now();
+      const absl::Status status = Translate(target, CallOnce(target, stub, method, request, response, rules));
+      if (repeats.told && !ConnectionLost(status)) options_.on_connection(absl::OkStatus());
       if (status.ok() || !MayRepeat(status, rules, repeats)) return status;
       response.Clear();
     }
@@ -170,9 +169,6 @@ class Connection {
   const ConnectOptions& options() const { return options_; }
   const std::string& session() const { return options_.session; }
   RequestIds& request_ids() const { return request_ids_; }
-  void NoteName(const std::string& id, const std::string& name) const { names_.Note(id, name, moves()); }
-  // An array as a request has to call it now.
-  std::string Called(const std::string& id_or_name) const { return names_.Now(id_or_name, moves()); }
 
  private:
   // Protobuf's own limit; gRPC ends the process where a call on a queue goes beyond it.
@@ -189,7 +185,7 @@ class Connection {
   // True if the peer hung up and there was never a connection: a daemon does so with a foreign client certificate,
   // which in TLS 1.3 it sees only after the client's handshake. Call it with every status, so that it learns of
   // connections.
-  bool IsShutOut(const grpc::Status& status) const;
+  static bool IsShutOut(Target& target, const grpc::Status& status);
   void SetUp(const Target& target, grpc::ClientContext& context, const CallRules& rules) const;
   // Goes over to the start of the daemon that has replaced the record; false where none has.
   bool MoveOn() const;
@@ -212,8 +208,8 @@ class Connection {
   mutable std::vector<std::unique_ptr<Target>> targets_ ABSL_GUARDED_BY(moving_);  // all, since calls may use them
   mutable std::atomic<Target*> now_;
   mutable std::atomic<std::size_t> moves_{0};
+  mutable std::atomic<std::size_t> waited_in_vain_{0};  // moves() + 1 when the daemon to follow has not come in time
   mutable RequestIds request_ids_;
-  mutable ArrayNames names_;
   mutable AwakeWaits waits_;
   mutable std::atomic<int> waiting_{0};
 };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "google/protobuf/struct.pb.h"
+#include "proto/codec/job_id_block.h"
 #include "proto/codec/json_file.h"
 
 namespace hotplate::client {
@@ -28,7 +29,16 @@ bool IsFollowed(const FoundRecord& found) {
   };
   for (const char* field : {"earlier", "job_id", "follow_on"}) add(field);
   const auto its = std::find(chain.begin(), chain.end(), job);
-  return its != chain.end() && its + 1 != chain.end();
+  if (its == chain.end() || its + 1 == chain.end()) return false;
+  // A daemon that nobody used has cancelled them, and said so in its last block.
+  const std::string blocks = (record.parent_path().parent_path() / "jobs").string();
+  const auto keys = codec::ListJobIdBlocks(blocks);
+  if (!keys) return true;
+  for (auto key = keys->rbegin(); key != keys->rend(); ++key) {
+    const auto block = codec::ReadJobIdBlock(blocks, *key);
+    if (block && block->daemon().generation() == found.record.generation()) return !block->daemon().alone();
+  }
+  return true;
 }
 
 }  // namespace hotplate::client

@@ -61,7 +61,7 @@ absl::Status WatchStream(
   Reconnecting reconnecting(connection, stop);
   for (bool again = false;; again = true) {
     grpc::ClientContext context;
-    const Target& target = connection.now();
+    Target& target = connection.now();
     connection.Authorize(target, context);
     const CancelOnStop cancel(stop, context);
     const std::unique_ptr<grpc::ClientReader<Response>> reader = open(target, context, again);
@@ -77,9 +77,9 @@ absl::Status WatchStream(
     const grpc::Status finished = reader->Finish();
     if (done) return absl::OkStatus();
     const absl::Status status = finished.ok() ? MarkedLost(absl::UnavailableError("the daemon closed the stream"))
-                                              : connection.Translate(finished);
+                                              : connection.Translate(target, finished);
     if (!IsConnectionLoss(status)) return status;
-    if (reconnecting.Again(status, connection.MayComeBack(finished))) continue;
+    if (reconnecting.Again(status, connection.MayComeBack(target, finished))) continue;
     return stop.stop_requested() ? absl::CancelledError("the watch was cancelled") : status;
   }
 }

@@ -192,26 +192,16 @@ bool IsKeptOfFunction(const JobOptions& options, const std::string& output) {
 }  // namespace
 
 JobRun::JobRun(const Connection& connection, std::string kernel, std::map<std::string, Input> inputs,
-               JobOptions options, std::stop_token stop)
+               JobOptions options, std::stop_token stop, Deadline deadline)
     : connection_(connection),
       kernel_(std::move(kernel)),
       inputs_(std::move(inputs)),
       options_(std::move(options)),
       stop_(std::move(stop)),
       begin_(Clock::now()),
-      deadline_(DeadlineAfter(begin_, options_.deadline)) {}
+      deadline_(deadline) {}
 
-Input CalledNow(const Connection& connection, const Input& input) {
-  const auto* ref = std::get_if<ArrayRef>(&input);
-  return ref == nullptr ? input : ArrayRef{connection.Called(ref->id_or_name)};
-}
-
-std::map<std::string, Input> CalledNow(const Connection& connection, std::map<std::string, Input> inputs) {
-  for (auto& [name, input] : inputs) {
-    if (std::holds_alternative<ArrayRef>(input)) input = CalledNow(connection, input);
-  }
-  return inputs;
-}
+Deadline JobRun::DeadlineOf(const JobOptions& options) { return DeadlineAfter(Clock::now(), options.deadline); }
 
 bool JobRun::has_uploads() const { return HaveUploads(inputs_); }
 
@@ -230,7 +220,7 @@ absl::StatusOr<v1::JobSpec> JobRun::Prepare() {
             : "the upload was abandoned; the daemon frees the array after its upload grace; no job was submitted");
   }
   v1::JobSpec spec = SpecFor(kernel_, options_, connection_.request_ids());
-  AddInputs(CalledNow(connection_, inputs_), ViewsAs::kInline, spec);
+  AddInputs(inputs_, ViewsAs::kInline, spec);
   return spec;
 }
 
@@ -255,7 +245,7 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
   v1::CheckJobRequest check;
   *check.mutable_job() = SpecFor(kernel_, options_, connection_.request_ids());
   const std::string request_id = check.job().request_id();
-  AddInputs(CalledNow(connection_, inputs_), ViewsAs::kSignature, *check.mutable_job());
+  AddInputs(inputs_, ViewsAs::kSignature, *check.mutable_job());
   v1::CheckJobResponse answer;
   const absl::Status status = connection_.Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncCheck, check, answer,
                                                {.until = deadline_, .stop = stop_});
@@ -287,7 +277,7 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
   }
   for (const auto& [name, input] : inputs_) {
     if (std::find(large.begin(), large.end(), name) == large.end()) {
-      AddInput(name, CalledNow(connection_, input), ViewsAs::kInline, spec);
+      AddInput(name, input, ViewsAs::kInline, spec);
       continue;
     }
     std::string& id = there[key_of(input)];
@@ -403,10 +393,6 @@ absl::StatusOr<JobResult> JobRun::Complete(absl::StatusOr<EndedJob> ended) {
   };
   const absl::Status status = CollectOutputs(connection_, ended->end.result(), is_kept, options_,
                                              {.until = deadline_, .stop = stop_, .on_wait = options_.on_wait}, result);
-  for (const auto& [name, keep] : options_.keep) {
-    const auto output = result.outputs.find(name);
-    if (output != result.outputs.end()) connection_.NoteName(output->second.id, keep.array_name);
-  }
   if (status.ok() && !options_.leave_result) Free(downloaded, kFreePatience).IgnoreError();
   if (status.ok() && options_.leave_result) result.left = std::move(downloaded);
   result.receipt = std::move(*ended->end.mutable_result()->mutable_receipt());

@@ -33,13 +33,17 @@ struct Closing {
 class JobRun {
  public:
   JobRun(const Connection& connection, std::string kernel, std::map<std::string, Input> inputs, JobOptions options,
-         std::stop_token stop);
+         std::stop_token stop, Deadline deadline);
+  // When a call of these options that begins now is over.
+  static Deadline DeadlineOf(const JobOptions& options);
 
   // The inputs are too large to ride in the request: Prepare will wait for the daemon.
   bool has_uploads() const;
 
   // The same job once more, from its beginning.
-  JobRun Again(std::stop_token stop) const { return {connection_, kernel_, inputs_, options_, std::move(stop)}; }
+  JobRun Again(std::stop_token stop) const {
+    return {connection_, kernel_, inputs_, options_, std::move(stop), deadline_};
+  }
 
   // The job, ready to send. Large inputs are checked together with the whole job, then uploaded.
   absl::StatusOr<v1::JobSpec> Prepare();
@@ -88,10 +92,6 @@ class JobRun {
   std::vector<std::string> uploaded_;
   ClientTimings timings_;
 };
-
-// An input, and a job's inputs, with the daemon's arrays as a request has to call them now: Connection::Called.
-Input CalledNow(const Connection& connection, const Input& input);
-std::map<std::string, Input> CalledNow(const Connection& connection, std::map<std::string, Input> inputs);
 
 // Whether an output stays on the daemon. Asked for each output that is an array there.
 using IsKept = std::function<absl::StatusOr<bool>(const v1::JobResult::Output& output)>;

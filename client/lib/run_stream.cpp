@@ -61,6 +61,7 @@ struct RunStream::Wire : std::enable_shared_from_this<RunStream::Wire> {
     Kind kind;
   };
 
+  Target* target = nullptr;
   grpc::ClientContext context;
   std::unique_ptr<grpc::ClientAsyncReaderWriter<v1::RunJobsRequest, v1::RunJobsResponse>> stream;
   v1::RunJobsResponse response;
@@ -299,7 +300,13 @@ std::vector<RunStream::PendingJob> RunStream::TakeBatch(v1::RunJobsRequest& requ
 
 void RunStream::Open() {
   const MutexLock lock(mutex_);
-  if (wire_ || closing_ || reopen_at_) return;
+  if (closing_ || reopen_at_) return;
+  if (wire_) {
+    if (wire_->target == &connection_->now() || !pending_.empty()) return;
+    // To a start of the daemon that is gone, which nobody has noticed yet.
+    wire_->context.TryCancel();
+    wire_.reset();
+  }
   OpenWire(/*with_jobs=*/false);
 }
 
@@ -307,7 +314,8 @@ void RunStream::OpenWire(bool with_jobs) {
   reopen_at_.reset();
   wire_ = std::make_shared<Wire>();
   wire_->self = wire_;
-  const Target& target = connection_->now();
+  Target& target = connection_->now();
+  wire_->target = &target;
   connection_->Authorize(target, wire_->context);
   // The first jobs go into the same write as the headers. Without jobs the headers are a write of their own.
   wire_->context.set_initial_metadata_corked(with_jobs);
@@ -414,10 +422,10 @@ void RunStream::Handle(void* tag, bool ok) {
   bool may_come_back = false;
   {
     const MutexGap gap(mutex_);
-    may_come_back = connection_->MayComeBack(wire->status);
+    may_come_back = connection_->MayComeBack(*wire->target, wire->status);
   }
   wire_.reset();
-  Lost(wire->status, may_come_back);
+  Lost(*wire->target, wire->status, may_come_back);
 }
 
 void RunStream::HandleRead(const std::shared_ptr<Wire>& wire, bool ok) {
@@ -504,15 +512,16 @@ void RunStream::Tell(Pending& job) {
   }
 }
 
-void RunStream::Lost(const grpc::Status& grpc_status, bool may_come_back) {
+void RunStream::Lost(Target& target, const grpc::Status& grpc_status, bool may_come_back) {
   to_start_.clear();
   to_cancel_.clear();
   if (closing_) return EndAll();
   if (pending_.empty()) return;
   // Without an error the daemon has closed the stream, which it does when it stops.
   const absl::Status status = grpc_status.ok() ? MarkedLost(absl::UnavailableError("the daemon closed the connection"))
-                                               : connection_->Translate(grpc_status);
-  if (std::exchange(moves_, connection_->moves()) != connection_->moves()) {
+                                               : connection_->Translate(target, grpc_status);
+  const bool moved = std::exchange(moves_, connection_->moves()) != connection_->moves();
+  if (moved) {
     // Nothing has been tried with this start of the daemon.
     for (const auto& [tag, job] : pending_) job->breaks = 0;
     backoff_.Reset();
@@ -523,6 +532,12 @@ void RunStream::Lost(const grpc::Status& grpc_status, bool may_come_back) {
   std::vector<PendingJob> jobs;
   for (const auto& [tag, job] : pending_) jobs.push_back(job);
   for (const PendingJob& job : jobs) {
+    if (moved && !job->job_id.empty() && job->start->job().has_function()) {
+      // What a function of the user's has done before is not known, and must not be done twice unasked.
+      End(*job, MarkedLost(absl::UnavailableError("the daemon ended while it ran the function (job " + job->job_id +
+                                                  "), and was started anew: the function may have run in part")));
+      continue;
+    }
     const bool answered = std::exchange(job->answered, false);
     const bool tried_enough = !answered && job->breaks >= connection_->options().retries;
     job->breaks = answered ? 1 : job->breaks + 1;

@@ -81,7 +81,7 @@ class RunStream {
   void Post(Pending& job, v1::JobUpdate&& update) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void End(Pending& job, absl::StatusOr<EndedJob> result) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tell(Pending& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Lost(const grpc::Status& status, bool may_come_back) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Lost(Target& target, const grpc::Status& status, bool may_come_back) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddNews(absl::Status news) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Expire() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetDeadline(Pending& job, Clock::time_point deadline) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

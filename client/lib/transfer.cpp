@@ -31,17 +31,17 @@ class Attempt {
  public:
   Attempt(const Connection& connection, const std::string& method, const TransferRules& rules)
       : connection_(connection),
+        target_(connection.now()),
         stop_(rules.stop),
         on_wait_(rules.on_wait),
         longest_stall_(LongestStall(connection.options().deadline)),
         context_(std::make_unique<grpc::ClientContext>()),
         cancel_(std::make_unique<CancelOnStop>(rules.stop, *context_)) {
-    const Target& target = connection.now();
-    connection.Authorize(target, *context_);
+    connection.Authorize(target_, *context_);
     if (rules.until) context_->set_deadline(OnSystemClock(*rules.until));
     // A first chunk rides in the same write as the headers.
     context_->set_initial_metadata_corked(true);
-    stream_ = target.generic->PrepareCall(context_.get(), method, &queue_);
+    stream_ = target_.generic->PrepareCall(context_.get(), method, &queue_);
     stream_->StartCall(nullptr);
   }
 
@@ -83,8 +83,8 @@ class Attempt {
     stream_->Finish(&status, this);
     Await();
     if (!stalled_) {
-      const absl::Status translated = connection_.Translate(status);
-      if (!absl::IsCancelled(translated)) return {translated, connection_.MayComeBack(status)};
+      const absl::Status translated = connection_.Translate(target_, status);
+      if (!absl::IsCancelled(translated)) return {translated, connection_.MayComeBack(target_, status)};
       if (stop_.stop_requested()) return {absl::CancelledError("the transfer was given up")};
       // Nobody here asked for it: a daemon that ends cancels its calls in this way.
       return {absl::UnavailableError("the daemon broke the transfer off: it ends")};
@@ -117,6 +117,7 @@ class Attempt {
   }
 
   const Connection& connection_;
+  Target& target_;
   const std::stop_token stop_;
   const OnWait on_wait_;
   const nanoseconds longest_stall_;
@@ -239,13 +240,14 @@ Ending FindOut(const Connection& connection, const std::string& array_id, std::s
   v1::DescribeArrayRequest request;
   request.set_array_id(array_id);
   v1::DescribeArrayResponse response;
-  const grpc::Status status = connection.CallOnce(&Target::arrays, &v1::Arrays::Stub::PrepareAsyncDescribe, request,
-                                                  response, {.until = rules.until, .stop = rules.stop});
+  Target& target = connection.now();
+  const grpc::Status status = connection.CallOnce(target, &Target::arrays, &v1::Arrays::Stub::PrepareAsyncDescribe,
+                                                  request, response, {.until = rules.until, .stop = rules.stop});
   const bool over = rules.until && Clock::now() >= *rules.until;
   if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED && !over) {
     return {MarkedLost(absl::UnavailableError("the daemon does not say how far the upload has come")), true};
   }
-  if (!status.ok()) return {connection.Translate(status), connection.MayComeBack(status)};
+  if (!status.ok()) return {connection.Translate(target, status), connection.MayComeBack(target, status)};
   if (response.array().bytes_written() > total) {
     return {absl::InternalError("array " + array_id + " is larger on the daemon than here")};
   }

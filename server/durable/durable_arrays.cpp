@@ -20,7 +20,7 @@ absl::StatusOr<core::ArraySnapshot> DurableArrays::Read(const journal::ArraySave
   if (!buffer.ok()) return buffer.status();
   if (const auto error = file.Read((*buffer)->bytes())) return absl::UnavailableError(error->message);
   const core::Principal owner{saved.owner, core::SessionId(), core::Scope::kSubmit};
-  return arrays_.Adopt(owner, file.signature(), saved.name, lease, *std::move(buffer));
+  return arrays_.Adopt(owner, file.signature(), saved.name, lease, *std::move(buffer), saved.number);
 }
 
 void DurableArrays::Restore(const std::vector<journal::ArraySaved>& saved) {
@@ -56,8 +56,9 @@ void DurableArrays::WriteSaved(const core::ArraySnapshot& array, const std::stri
   // Under the lock, so that the journal has it before Look finds the array gone.
   MutexLock lock(mutex_);
   saved_[file] = {array.id, *array.lease_end};
-  journal_.Append(journal::ArraySaved{file, array.name, array.owner.token, *array.lease_end}, durability,
-                  std::move(done));
+  journal_.Append(
+      journal::ArraySaved{file, array.name, array.owner.token, *array.lease_end, core::ArrayStore::NumberIn(array.id)},
+      durability, std::move(done));
 }
 
 void DurableArrays::NoteSaved(const core::ArrayId& id, const std::string& file) {
@@ -86,7 +87,9 @@ void DurableArrays::Look() {
     }
     if (*array->lease_end != saved.lease_end) {
       saved.lease_end = *array->lease_end;
-      journal_.Append(journal::ArraySaved{file, array->name, array->owner.token, saved.lease_end}, Durability::kBehind);
+      journal_.Append(journal::ArraySaved{file, array->name, array->owner.token, saved.lease_end,
+                                          core::ArrayStore::NumberIn(array->id)},
+                      Durability::kBehind);
     }
     ++at;
   }

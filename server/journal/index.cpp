@@ -99,7 +99,7 @@ struct Index::Statements {
                  "INSERT INTO jobs(number, epoch, state, attached, may_rerun, owner, session, request_key,"
                  " payload_hash, kernel, label, priority, accept_ns, start_ns, device, end_ns, release_ns, device_ns,"
                  " gpu_ns, energy_joules) VALUES(?,?,?,1,0,?,?,'',x'',?,?,0,?,?,?,?,?,?,?,?)"),
-        array(db, "INSERT OR REPLACE INTO arrays VALUES(?,?,?,?)"),
+        array(db, "INSERT OR REPLACE INTO arrays VALUES(?,?,?,?,?)"),
         array_gone(db, "DELETE FROM arrays WHERE file=?"),
         file(db, "INSERT INTO files VALUES(?,?,?,?,?,?,?,?,?,?)"),
         sum(db,
@@ -326,7 +326,13 @@ absl::Status Index::Write(const AttachedJob& job) {
 }
 
 absl::Status Index::Write(const ArraySaved& array) {
-  Call(statements_->array).Text(array.file).Text(array.name).Text(array.owner).Int(array.lease_end).Run();
+  Call(statements_->array)
+      .Text(array.file)
+      .Text(array.name)
+      .Text(array.owner)
+      .Int(array.lease_end)
+      .Int(array.number)
+      .Run();
   return absl::OkStatus();
 }
 

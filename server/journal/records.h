@@ -126,6 +126,7 @@ struct ArraySaved {
   std::string file = {};  // its path
   std::string name = {}, owner = {};
   WallTime lease_end = {};
+  std::uint64_t number = 0;  // in its id, which it has again; 0: unknown
 };
 
 // It was freed, or its lease is over. The file stays.

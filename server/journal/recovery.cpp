@@ -206,7 +206,7 @@ std::vector<KeptJob> Ended(SQLite::Database& database, const RecoveryBounds& bou
 
 std::vector<ArraySaved> ReadArrays(SQLite::Database& database) {
   std::vector<ArraySaved> arrays;
-  SQLite::Statement query(database, "SELECT file, name, owner, lease_end_ns FROM arrays ORDER BY file");
+  SQLite::Statement query(database, "SELECT file, name, owner, lease_end_ns, number FROM arrays ORDER BY file");
   while (query.executeStep()) {
     Row row(query);
     ArraySaved& array = arrays.emplace_back();
@@ -214,6 +214,7 @@ std::vector<ArraySaved> ReadArrays(SQLite::Database& database) {
     array.name = row.Bytes();
     array.owner = row.Bytes();
     array.lease_end = row.Time();
+    array.number = row.Number();
   }
   return arrays;
 }

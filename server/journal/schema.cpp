@@ -63,7 +63,11 @@ constexpr char kVersion3[] = R"sql(
   ALTER TABLE sums ADD COLUMN gpu_ns INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-constexpr std::array<const char*, 3> kSteps = {kVersion1, kVersion2, kVersion3};
+constexpr char kVersion4[] = R"sql(
+  ALTER TABLE arrays ADD COLUMN number INTEGER NOT NULL DEFAULT 0;
+)sql";
+
+constexpr std::array<const char*, 4> kSteps = {kVersion1, kVersion2, kVersion3, kVersion4};
 
 int Number(SQLite::Database& database, const char* query) { return database.execAndGet(query).getInt(); }
 

@@ -191,6 +191,11 @@ absl::Status JobIds::End(LastNumbers last, const std::optional<LastWords>& words
   return Rewrite(words, last, /*ended=*/true);
 }
 
+void JobIds::NoteAlone() {
+  MutexLock writing(writing_);
+  own_.mutable_daemon()->set_alone(true);
+}
+
 void JobIds::Refresh() {
   const absl::StatusOr<std::vector<Key>> there = List();
   if (!there.ok()) return;

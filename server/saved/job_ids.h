@@ -47,6 +47,9 @@ class JobIds {
   // Notes the daemon's end; without `words` the last note on what it held stays.
   absl::Status End(LastNumbers last, const std::optional<LastWords>& words);
 
+  // Nobody follows on this daemon: told with its next note.
+  void NoteAlone();
+
   // Reads the files of other daemons again.
   void Refresh();
 

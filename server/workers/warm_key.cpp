@@ -21,6 +21,9 @@ constexpr std::string_view kOfEachScript[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_T
 constexpr std::string_view kOnlyAnew[] = {"PYTHONINSPECT", "PYTHONPROFILEIMPORTTIME", "PYTHONVERBOSE", "PYTHONDUMPREFS",
                                           "PYTHONDEBUG"};
 
+// In names of what is not written to a file.
+constexpr std::string_view kSecret[] = {"TOKEN", "KEY", "SECRET", "PASS", "CREDENTIAL"};
+
 template <std::size_t n>
 bool IsOneOf(std::string_view name, const std::string_view (&names)[n]) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
@@ -59,7 +62,13 @@ std::vector<std::string> WhatMatters(const std::vector<std::string>& environment
   std::vector<std::string> variables;
   for (const std::string& variable : environment) {
     const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
-    if (Matters(name) || name == "PATH") variables.push_back(variable);
+    // TF_ is Terraform's too.
+    const bool secret =
+        (name.starts_with("TF_") && !name.starts_with("TF_CPP_") && !name.starts_with("TF_ENABLE_") &&
+         !name.starts_with("TF_FORCE_") && !name.starts_with("TF_GPU_") && !name.starts_with("TF_XLA_")) ||
+        std::any_of(std::begin(kSecret), std::end(kSecret),
+                    [name](std::string_view part) { return name.find(part) != std::string_view::npos; });
+    if (!secret && (Matters(name) || name == "PATH")) variables.push_back(variable);
   }
   return variables;
 }

@@ -223,7 +223,9 @@ void WarmPythons::Prepare(const std::vector<Known>& known) {
       Program script;
       script.file = one.interpreter;
       script.arguments = {one.interpreter, "-c", ""};
-      script.environment = one.variables;
+      for (const std::string& variable : one.variables) {
+        if (variable.find('=') != std::string::npos) script.environment.push_back(variable);
+      }
       const WarmKey key = WarmKeyOf(script);
       if (!key.why_not.empty()) continue;
       Environment& environment = EnvironmentFor(key.text, script);

@@ -343,6 +343,14 @@ def test_an_element_keeps_its_value(gpu, change, eager):
     np.testing.assert_array_equal(array.numpy(), expected)
 
 
+def test_views_of_an_element_are_of_its_value(gpu):
+    array = gpu.array(np.arange(4.0))
+    element = array[1]
+    seen = [element[...], element.reshape(1), element[None], element.T]
+    array[1] = 50
+    assert [float(one.numpy().sum()) for one in seen] == [1, 1, 1, 1] and float(element) == 1
+
+
 def test_an_element_without_axes_of_its_array_too(gpu):
     array = gpu.array(np.float64(5))
     element = array[()]

@@ -1,6 +1,7 @@
 """A client whose daemon is started anew under its name: it goes over by itself, and whatever was under way begins again there."""
 
 import threading
+import time
 
 import hotplate as hp
 import numpy as np
@@ -75,7 +76,15 @@ def test_what_was_under_way_begins_again(started, gpu, call, anew):
 def test_arrays_with_a_name_and_a_lease_are_there_again(started, gpu):
     A, whole, B = gpu.array(X, name="A", lease="1h"), gpu.array(BIG, name="whole", lease="1h"), gpu.array(X)
     before = A.id
+    with started.connect() as another:
+        replaced = gpu.array(X, name="replaced", lease="1h")
+        another.array(BIG, name="replaced", lease="1h", replace=True)
     ended_and_started(started)
+    assert {one.name: one.id for one in gpu.arrays}["A"] == A.id == before
+    with pytest.raises(KeyError):
+        replaced.numpy()  # and not another's array of that name
+    with pytest.raises(KeyError):
+        replaced.free()
     np.testing.assert_array_equal(A.numpy(), X)
     np.testing.assert_array_equal(A[1:3].numpy(), X[1:3])
     np.testing.assert_array_equal((2 * A + 1).numpy(), 2 * X + 1)
@@ -97,6 +106,43 @@ def test_an_array_that_a_job_kept_under_a_name_too(started, gpu):
     kept = gpu.sort(X, keep="kept", lease="1h")
     ended_and_started(started)
     np.testing.assert_array_equal(kept.numpy(), np.sort(X))
+
+
+def test_the_first_call_of_a_function_too_whichever_way_it_is_called(started, gpu):
+    median = gpu.function(np.median)
+    assert median(X) == 2.5
+    for call in (lambda: median(X), lambda: median.submit(X).result(PATIENCE), lambda: next(iter(median.map([X])))):
+        ended_and_started(started)
+        assert call() == 2.5
+
+
+def test_a_function_that_was_running_is_not_run_again(started, gpu, tmp_path):
+    def once(path):
+        import time
+
+        with open(path, "a") as file:
+            file.write("begun\n")
+        time.sleep(3600)
+
+    future = gpu.submit(once, str(tmp_path / "runs"))
+    wait_until(lambda: (tmp_path / "runs").exists(), "it runs")
+    killed_and_started(started)
+    with pytest.raises(hp.ConnectionFailed, match="the function may have run in part"):
+        future.result(PATIENCE)
+    gpu.sort(X)
+    assert (tmp_path / "runs").read_text() == "begun\n"
+
+
+def test_arrays_stay_while_a_client_that_has_gone_over_is_there(start_daemon):
+    daemon = start_daemon("--session-timeout", "1s", "--disconnect-grace", "200ms")
+    with daemon.connect(retries=1000) as gpu:
+        before = gpu.array(X)
+        ended_and_started(daemon)
+        A = gpu.array(X)
+        time.sleep(3)  # three times as long as sessions without a client last
+        np.testing.assert_array_equal(A.numpy(), X)
+        with pytest.raises(KeyError):
+            before.numpy()
 
 
 def test_after_its_end_it_is_gone_at_once(started):

@@ -8,6 +8,7 @@ from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any, Optional, Sequence
 
 from .calls import Call, Plan
+from .errors import NotFound
 from .kernels import Kernels, resolve
 from .receipt import Receipt
 
@@ -42,6 +43,9 @@ class CallFuture(Future):  # type: ignore[type-arg]
         self._call: Optional[Call] = None
         self._flight: Optional[_core.InFlight] = None
         self._came: Optional[_core.Result] = None
+        # The arguments of `_begin`, while the call may begin again.
+        self._again: Optional[tuple[Plan, Sequence[Any], dict[str, Any]]] = None
+        self._begun_again = False
         # Taken by the thread that settles it: at the call's end, or before that when it is cancelled.
         self._settled = threading.Lock()
         # True while an Executor counts this future among those at the daemon.
@@ -153,6 +157,7 @@ class CallFuture(Future):  # type: ignore[type-arg]
 
     def _begin(self, plan: Plan, inputs: Sequence[Any], keywords: dict[str, Any]) -> None:
         """Gives a call to the daemon. What is wrong with its arguments becomes its end, as all that it raises."""
+        self._again = None if self._begun_again else (plan, inputs, keywords)
         try:
             self._call = call = plan.prepare(self._client, inputs, keywords)
             if call.order is None:
@@ -163,6 +168,16 @@ class CallFuture(Future):  # type: ignore[type-arg]
             self._ended(None, error)
             if not isinstance(error, Exception):
                 raise
+
+    def _begins_again(self, call: Call, error: BaseException) -> bool:
+        """Sends a function once more to a daemon that does not have it, as one that was started anew. It has not run."""
+        again, self._again = self._again, None
+        if again is None or call.order is not None or not isinstance(error, NotFound) or self._settled.locked():
+            return False
+        self._begun_again = True
+        # This thread is the library's, which must not wait.
+        threading.Thread(target=self._begin, args=again, daemon=True).start()
+        return True
 
     def _fly(self) -> None:
         call = self._call
@@ -180,8 +195,8 @@ class CallFuture(Future):  # type: ignore[type-arg]
         try:
             if call is not None and call.end_progress is not None:
                 call.end_progress()
-            if call is not None and error is not None:
-                call.plan.forget(error)
+            if call is not None and error is not None and call.plan.forget(error) and self._begins_again(call, error):
+                return
             if call is not None and came is not None:
                 # Even if the call was cancelled too late: the arrays that it left on the daemon are freed with it.
                 value = call.finish(came)

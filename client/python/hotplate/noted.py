@@ -111,7 +111,11 @@ class Noted(Lazy):
         return array
 
     def _view(self: Self, geometry: Geometry) -> Self:
-        """A view of this array, or of the one that it is a view of."""
+        """A view of this array, or of the one that it is a view of. Of an element, of what it is."""
+        if self._is_number and self._base is not None:
+            shape, offset, strides = geometry
+            geometry = shape, offset - self._geometry[1], strides
+            self._detach()
         array = object.__new__(type(self))
         array._client = self._client
         array._node = None

@@ -124,9 +124,9 @@ absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::Impl::Allocate(std::uint
 
 std::shared_ptr<ArrayEntry> ArrayStore::Impl::Insert(const Principal& owner, const Signature& signature,
                                                      const std::string& name, std::optional<nanoseconds> lease,
-                                                     std::uint64_t bytes, bool as_successor) {
+                                                     std::uint64_t bytes, bool as_successor, std::uint64_t number) {
   auto entry = std::make_shared<ArrayEntry>();
-  const std::uint64_t number = next_number++;
+  if (number == 0 || number >= limits.first_number || arrays.contains(number)) number = next_number++;
   entry->array.id = ArrayId(absl::StrCat("a", number));
   entry->array.name = name;
   entry->array.signature = signature;
@@ -146,8 +146,10 @@ std::shared_ptr<ArrayEntry> ArrayStore::Impl::Insert(const Principal& owner, con
 
 ArraySnapshot ArrayStore::Impl::InsertReady(const Principal& owner, const Signature& signature, const std::string& name,
                                             std::optional<nanoseconds> lease, std::uint64_t bytes,
-                                            std::shared_ptr<const HostBuffer> buffer, const std::string& device) {
-  const std::shared_ptr<ArrayEntry> entry = Insert(owner, signature, name, lease, bytes);
+                                            std::shared_ptr<const HostBuffer> buffer, const std::string& device,
+                                            std::uint64_t number) {
+  const std::shared_ptr<ArrayEntry> entry =
+      Insert(owner, signature, name, lease, bytes, /*as_successor=*/false, number);
   entry->array.state = ArrayState::kReady;
   entry->array.bytes_written = bytes;
   entry->buffer = std::move(buffer);

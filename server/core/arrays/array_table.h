@@ -108,12 +108,12 @@ class ArrayStore::Impl {
                                                        const std::vector<std::uint64_t>& going) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   std::shared_ptr<ArrayEntry> Insert(const Principal& owner, const Signature& signature, const std::string& name,
-                                     std::optional<nanoseconds> lease, std::uint64_t bytes, bool as_successor = false)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+                                     std::optional<nanoseconds> lease, std::uint64_t bytes, bool as_successor = false,
+                                     std::uint64_t number = 0) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   ArraySnapshot InsertReady(const Principal& owner, const Signature& signature, const std::string& name,
                             std::optional<nanoseconds> lease, std::uint64_t bytes,
-                            std::shared_ptr<const HostBuffer> buffer, const std::string& device)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+                            std::shared_ptr<const HostBuffer> buffer, const std::string& device,
+                            std::uint64_t number = 0) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   void SetLease(ArrayEntry& entry, std::optional<nanoseconds> lease) const;
   static absl::Status TakenError(const std::string& name, std::uint64_t by);
 

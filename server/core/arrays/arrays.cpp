@@ -261,7 +261,7 @@ absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::Allocate(std::uint64_t b
 
 absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Signature& signature,
                                                 const std::string& name, std::optional<nanoseconds> lease,
-                                                std::shared_ptr<const HostBuffer> buffer) {
+                                                std::shared_ptr<const HostBuffer> buffer, std::uint64_t number) {
   std::uint64_t bytes = 0;
   if (absl::Status status = impl_->CheckAdoption(signature, name, lease, buffer.get(), bytes); !status.ok()) {
     return status;
@@ -270,8 +270,10 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Si
   std::uint64_t replaced = 0;
   if (absl::Status status = impl_->CheckName(owner, name, false, replaced); !status.ok()) return status;
   if (absl::Status status = impl_->CheckCount(); !status.ok()) return status;
-  return impl_->InsertReady(owner, signature, name, lease, bytes, std::move(buffer), "");
+  return impl_->InsertReady(owner, signature, name, lease, bytes, std::move(buffer), "", number);
 }
+
+std::uint64_t ArrayStore::NumberIn(const ArrayId& id) { return NumberOf(id.value()); }
 
 absl::StatusOr<ArrayStore::NameHold> ArrayStore::HoldName(const Principal& owner, const std::string& name) {
   if (absl::Status status = ValidateName(name); !status.ok()) return status;

@@ -98,9 +98,12 @@ class ArrayStore {
   absl::StatusOr<std::shared_ptr<HostBuffer>> AllocateBuffer(std::uint64_t bytes, std::uint64_t soon_free = 0);
   // The same for an output that shall become an array: devices may keep it.
   absl::StatusOr<std::shared_ptr<HostBuffer>> AllocateArray(std::uint64_t bytes, std::uint64_t soon_free = 0);
-  // An owner without a session and no lease: the array stays until somebody frees it.
+  // An owner without a session and no lease: the array stays until somebody frees it. `number`: in its id, if it is one
+  // below ArrayLimits::first_number that no array has; 0: the next.
   absl::StatusOr<ArraySnapshot> Adopt(const Principal& owner, const Signature& signature, const std::string& name,
-                                      std::optional<nanoseconds> lease, std::shared_ptr<const HostBuffer> buffer);
+                                      std::optional<nanoseconds> lease, std::shared_ptr<const HostBuffer> buffer,
+                                      std::uint64_t number = 0);
+  static std::uint64_t NumberIn(const ArrayId& id);
 
   // Holds a name for an array that is still being made; nobody else gets it until the hold goes or is adopted with.
   class NameHold {

@@ -1,4 +1,4 @@
-// A daemon that is started anew: whether one is to come, and what its arrays are called then.
+// Whether another job is to bring a daemon back.
 #include "client/lib/follow_on.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 
-#include "client/lib/array_names.h"
 #include "tests/temporary_folder.h"
 
 namespace hotplate::client {
@@ -35,28 +34,6 @@ TEST(IsFollowedTest, TheNoteOfTheAllocationTells) {
   std::ofstream(note) << R"({"job_id": "12", "follow_on": ["13"]})";
   found.record.clear_slurm_job_id();
   EXPECT_FALSE(IsFollowed(found)) << "no job's daemon";
-}
-
-TEST(ArrayNamesTest, AnIdOfBeforeIsANameNow) {
-  ArrayNames names;
-  names.Note("a1", "A", 0);
-  names.Note("a2", "", 0);
-  EXPECT_EQ(names.Now("a1", 0), "a1");
-  EXPECT_EQ(names.Now("a1", 1), "A");
-  EXPECT_EQ(names.Now("a2", 1), "a2") << "the daemon says that it is gone";
-  EXPECT_EQ(names.Now("A", 1), "A");
-  names.Note("a7", "A", 1);
-  EXPECT_EQ(names.Now("a7", 1), "a7");
-  EXPECT_EQ(names.Now("a1", 2), "A");
-  EXPECT_EQ(names.Now("a7", 2), "A");
-}
-
-TEST(ArrayNamesTest, AnArrayThatWasReplacedIsNotTheOneThatReplacedIt) {
-  ArrayNames names;
-  names.Note("a1", "A", 0);
-  names.Note("a2", "A", 0);
-  EXPECT_EQ(names.Now("a1", 1), "a1");
-  EXPECT_EQ(names.Now("a2", 1), "A");
 }
 
 }  // namespace

@@ -109,14 +109,14 @@ TEST_F(WarmPythonsTest, TheFirstScriptStartsAnewAndTheNextIsForked) {
 
 TEST_F(WarmPythonsTest, WhatWasWarmIsPreparedForTheNextDaemon) {
   EXPECT_TRUE(pythons_->WhatIsKnown().empty());
-  Run(Code("pass", {"SECRET=1", "PYTHONDONTWRITEBYTECODE=1"}));
+  Run(Code("pass", {"SECRET=1", "TF_VAR_x=1", "JAX_TOKEN=1", "PYTHONDONTWRITEBYTECODE=1"}));
   ASSERT_TRUE(Comes([this] { return pythons_->WhatIsKnown().size() == 1; }));
   std::vector<WarmPythons::Known> known = pythons_->WhatIsKnown();
   EXPECT_EQ(known[0].interpreter, "/usr/bin/python3");
   EXPECT_EQ(known[0].variables,
             (std::vector<std::string>{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "PYTHONDONTWRITEBYTECODE=1"}));
   known[0].modules = {"colorsys"};
-  known.push_back({"/usr/bin/no such python", {"HOME=/nonexistent"}, {}, {}});
+  known.push_back({"/usr/bin/no such python", {"HOME=/nonexistent", "damaged"}, {}, {}});
   pythons_ = std::make_unique<WarmPythons>(*supervisor_, OurFiles());
   pythons_->Prepare(known);
   ASSERT_TRUE(Comes([this] {
