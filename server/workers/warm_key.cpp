@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cctype>
+#include <string>
 #include <string_view>
 
 #include "server/workers/warm_pythons.h"
@@ -7,10 +9,12 @@ namespace hotplate::server {
 namespace {
 
 // What interpreters and packages read as they start. PYTHON* and the like decide what a script sees; the others what a
-// package has made of them by then.
-constexpr std::string_view kBeginnings[] = {"PYTHON", "OMP_",   "BLIS_",  "KMP_",  "GOMP_",  "MKL_",     "NUMBA_",
-                                            "JAX_",   "XLA_",   "CUDA_",  "CUPY_", "TORCH_", "PYTORCH_", "TF_",
-                                            "NPY_",   "NUMPY_", "SCIPY_", "LD_",   "LC_",    "MALLOC_"};
+// package has made of them by then. Other names with TF_ are Terraform's.
+constexpr std::string_view kBeginnings[] = {
+    "PYTHON",     "OMP_",      "BLIS_",   "KMP_",    "GOMP_",    "MKL_",    "NUMBA_",    "JAX_",
+    "XLA_",       "CUDA_",     "CUPY_",   "TORCH_",  "PYTORCH_", "TF_CPP_", "TF_CUDNN_", "TF_DETERMINISTIC_",
+    "TF_ENABLE_", "TF_FORCE_", "TF_GPU_", "TF_NUM_", "TF_USE_",  "TF_XLA_", "NPY_",      "NUMPY_",
+    "SCIPY_",     "LD_",       "LC_",     "MALLOC_"};
 constexpr std::string_view kNames[] = {"MPLBACKEND", "LANG", "LANGUAGE", "HOME", "GLIBC_TUNABLES"};
 
 // Set in each script, for packages that are there already (set_thread_counts in hotplate_worker.py), or read later.
@@ -20,9 +24,6 @@ constexpr std::string_view kOfEachScript[] = {"OMP_NUM_THREADS", "OPENBLAS_NUM_T
 // These make an interpreter say or do something as it starts.
 constexpr std::string_view kOnlyAnew[] = {"PYTHONINSPECT", "PYTHONPROFILEIMPORTTIME", "PYTHONVERBOSE", "PYTHONDUMPREFS",
                                           "PYTHONDEBUG"};
-
-// In names of what is not written to a file.
-constexpr std::string_view kSecret[] = {"TOKEN", "KEY", "SECRET", "PASS", "CREDENTIAL"};
 
 template <std::size_t n>
 bool IsOneOf(std::string_view name, const std::string_view (&names)[n]) {
@@ -58,17 +59,29 @@ std::string WhyNot(const std::vector<std::string>& arguments) {
 
 }  // namespace
 
+namespace {
+
+// Words of a name, which say that its value is nobody's business.
+constexpr std::string_view kSecret[] = {"TOKEN",    "TOKENS", "KEY",        "KEYS",       "APIKEY",     "SECRET",
+                                        "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "CREDENTIALS"};
+bool MayBeSecret(std::string_view name) {
+  while (!name.empty()) {
+    const std::size_t end = std::min(name.find('_'), name.size());
+    std::string word(name.substr(0, end));
+    std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return std::toupper(c); });
+    if (IsOneOf(word, kSecret)) return true;
+    name.remove_prefix(std::min(end + 1, name.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
 std::vector<std::string> WhatMatters(const std::vector<std::string>& environment) {
   std::vector<std::string> variables;
   for (const std::string& variable : environment) {
     const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
-    // TF_ is Terraform's too.
-    const bool secret =
-        (name.starts_with("TF_") && !name.starts_with("TF_CPP_") && !name.starts_with("TF_ENABLE_") &&
-         !name.starts_with("TF_FORCE_") && !name.starts_with("TF_GPU_") && !name.starts_with("TF_XLA_")) ||
-        std::any_of(std::begin(kSecret), std::end(kSecret),
-                    [name](std::string_view part) { return name.find(part) != std::string_view::npos; });
-    if (!secret && (Matters(name) || name == "PATH")) variables.push_back(variable);
+    if (!MayBeSecret(name) && (Matters(name) || name == "PATH")) variables.push_back(variable);
   }
   return variables;
 }
