@@ -222,7 +222,8 @@ class Plan(KernelSpec):
         are = words([f"{name} is {_told(values[name], plain[name])}" for name in here])
         one = "of one dtype, " if len(names) > 1 else ""
         takes = words(sorted(map(str, dtypes)), "or")
-        advice = "" if any(is_no_array(values[name], plain[name]) for name in here) else self._conversion([values[name] for name in here], {plain[name].dtype.kind for name in here})
+        advice = "" if any(is_no_array(values[name], plain[name]) for name in here) else self._conversion(
+            [values[name] for name in here], {plain[name].dtype.kind for name in here})
         raise InvalidType(f"{self.name} takes {words(names)} {one}{takes}; {are}{advice}")
 
     def _conversion(self, given: Sequence[Any], kinds: set[str]) -> str:
@@ -232,7 +233,8 @@ class Plan(KernelSpec):
         if "c" in kinds and not any(dtype.kind == "c" for _, dtypes in self.rules.values() for dtype in dtypes):
             by_numpy = f"write gpu.function({numpy_name(self.name)})({', '.join(self.inputs)}), or " if numpy_name(self.name) else ""
             return f": complex numbers are not computed here: {by_numpy}take a.real and a.imag"
-        return ": convert with numpy.asarray(…, dtype=…)" if not any(hasattr(value, "dtype") for value in given) else ": convert with astype"
+        of_lists = not any(hasattr(value, "dtype") for value in given)
+        return ": convert with numpy.asarray(…, dtype=…)" if of_lists else ": convert with astype"
 
     def _counts_as(self, value: Any, dtypes: frozenset[np.dtype[Any]]) -> np.dtype[Any]:
         """The array's dtype; float64 (complex128) for integers and bools if the kernel takes none, as in
