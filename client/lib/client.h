@@ -406,13 +406,13 @@ class Client {
   // Frees the session's arrays and cancels its attached jobs now, instead of when the session expires.
   absl::Status CloseSession();
 
-  // The daemon's record as it was read, with ConnectOptions::endpoint in place of its addresses if given; and the name
-  // in it.
-  // After the daemon was started anew, of that start.
+  // The record of the daemon's start that this client is with, as it was read, with ConnectOptions::endpoint in place
+  // of its addresses if given; and the name in it.
   const v1::EndpointRecord& record() const;
-  // How often this client has gone over to another start of its daemon: arrays of before are not there by their ids.
-  std::size_t moves() const;
   const std::string& server_name() const;
+  // How often this client has gone over to another start of its daemon. Earlier arrays went with the start that had
+  // them, but those with a name and a lease.
+  std::size_t moves() const;
   const std::string& session() const;
 
  private:

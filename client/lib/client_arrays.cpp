@@ -41,10 +41,11 @@ absl::Status CheckPut(const PutOptions& options) {
 
 std::string NameIn(const std::string& name) { return name.empty() ? "array" : "array " + name; }
 
+using UploadTo = std::function<absl::Status(const std::string& id)>;
+
 // Creates an array and calls `upload` to fill it; frees it if that fails.
-absl::StatusOr<v1::Array> PutArray(const Connection& connection, const Signature& signature, const PutOptions& options,
-                                   const std::stop_token& stop,
-                                   const std::function<absl::Status(const std::string& id)>& upload) {
+absl::StatusOr<v1::Array> PutOnce(const Connection& connection, const Signature& signature, const PutOptions& options,
+                                  const std::stop_token& stop, const UploadTo& upload) {
   absl::StatusOr<v1::Array> array = CreateArray(connection, signature, options, std::nullopt, stop);
   // One without bytes is complete from the start.
   if (!array.ok() || array->state() == v1::ARRAY_STATE_READY) return array;
@@ -61,6 +62,17 @@ absl::StatusOr<v1::Array> PutArray(const Connection& connection, const Signature
   return array;
 }
 
+// `keeping`: the stream that keeps the session and so the array; null if the array has a lease.
+absl::StatusOr<v1::Array> PutArray(const Connection& connection, RunStream* keeping, const Signature& signature,
+                                   const PutOptions& options, const std::stop_token& stop, const UploadTo& upload) {
+  return StartingOver(connection, [&] {
+    if (keeping != nullptr) keeping->Open();
+    auto array = PutOnce(connection, signature, options, stop, upload);
+    if (keeping != nullptr) keeping->Open();  // of the daemon that has it, which may be another start
+    return array;
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const PutOptions& options,
@@ -68,13 +80,10 @@ absl::StatusOr<v1::Array> Client::Put(const ArrayView& view, const PutOptions& o
   if (const absl::Status status = CheckPut(options); !status.ok()) return status;
   if (const absl::Status status = CheckView(NameIn(options.name), view); !status.ok()) return status;
   const std::stop_token stop = Impl::TokenOf(cancellation);
-  return StartingOver(*impl_->connection, [&] {
-    if (!options.lease) impl_->stream().Open();  // the array goes with the session, which the stream keeps
-    auto array = PutArray(*impl_->connection, view.signature, options, stop, [&](const std::string& id) {
-      return Upload(*impl_->connection, id, view.bytes, RulesFor(options.on_upload, view.bytes.size(), stop));
-    });
-    if (!options.lease) impl_->stream().Open();  // of the daemon that has it, which may be another start
-    return array;
+  const Connection& connection = *impl_->connection;
+  RunStream* keeping = options.lease ? nullptr : &impl_->stream();
+  return PutArray(connection, keeping, view.signature, options, stop, [&](const std::string& id) {
+    return Upload(connection, id, view.bytes, RulesFor(options.on_upload, view.bytes.size(), stop));
   });
 }
 
@@ -83,13 +92,10 @@ absl::StatusOr<v1::Array> Client::Put(const ArraySource& source, const PutOption
   if (const absl::Status status = CheckPut(options); !status.ok()) return status;
   if (const absl::Status status = CheckSignature(NameIn(options.name), source.signature); !status.ok()) return status;
   const std::stop_token stop = Impl::TokenOf(cancellation);
-  return StartingOver(*impl_->connection, [&] {
-    if (!options.lease) impl_->stream().Open();  // the array goes with the session, which the stream keeps
-    auto array = PutArray(*impl_->connection, source.signature, options, stop, [&](const std::string& id) {
-      return Upload(*impl_->connection, id, source, RulesFor(options.on_upload, *ByteSize(source.signature), stop));
-    });
-    if (!options.lease) impl_->stream().Open();
-    return array;
+  const Connection& connection = *impl_->connection;
+  RunStream* keeping = options.lease ? nullptr : &impl_->stream();
+  return PutArray(connection, keeping, source.signature, options, stop, [&](const std::string& id) {
+    return Upload(connection, id, source, RulesFor(options.on_upload, *ByteSize(source.signature), stop));
   });
 }
 

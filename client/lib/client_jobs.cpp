@@ -66,7 +66,7 @@ absl::StatusOr<JobResult> Client::Run(const std::string& kernel, const std::map<
     if (!spec.ok()) return spec.status();
     return run.Complete(impl_->stream().Run(*std::move(spec), options, run.deadline(), run.stop()));
   };
-  // Whoever takes pieces has taken some.
+  // Pieces that take_output has received cannot be taken back.
   return options.take_output ? once() : StartingOver(*impl_->connection, once);
 }
 
@@ -77,7 +77,7 @@ absl::StatusOr<JobResult> Client::Eval(const std::string& text, const std::map<s
   return Run("expression", inputs, expression, cancellation);
 }
 
-// What RunAsync has in flight.
+// A job of RunAsync until its end.
 struct Client::Flight {
   std::optional<EitherStop> either;
   std::optional<JobRun> run;

@@ -192,7 +192,7 @@ class Connection {
   // Waits for the queue's one event. False if it is a failure. A lone call waits awake if the last one was answered
   // soon; several calls at a time leave the processors to other work.
   bool Await(grpc::CompletionQueue& queue) const;
-  // Of one call.
+  // The repetitions of one call.
   struct Repeats {
     std::size_t moves;  // Connection::moves at the last loss
     int attempts = 0;

@@ -36,7 +36,7 @@ class Client::Impl {
 };
 
 // Makes a call once more from its beginning where the daemon was started anew meanwhile, and what the call had brought
-// to it went with it. `Done`: a status, or what has one.
+// to it went with it. `make` returns a status or a StatusOr.
 template <typename Make>
 auto StartingOver(const Connection& connection, const Make& make) {
   while (true) {

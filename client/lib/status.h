@@ -43,7 +43,7 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
   return result.status();
 }
 
-// Of a call to a daemon that was started anew: it does not have what the call is about, an array as a rule.
+// Whether a daemon that was started anew refused a call because it does not have its subject, usually an array.
 bool WentWithTheDaemon(const absl::Status& status);
 // The same error, with what a client says of it that has gone over to another start.
 absl::Status MovedOn(const absl::Status& status);

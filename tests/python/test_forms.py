@@ -89,6 +89,7 @@ def test_eye_sends_nothing(gpu):
     ("full((), 1.0)", ValueError, "full: shape is (); the daemon makes one to three axes"),
     ("zeros((0, 3))", ValueError, "full: shape is (0, 3); the daemon makes one to three axes, of which only the last"),
     ("full(3, 1.0, n=3)", TypeError, "full: shape= and n= say the same thing; give one of them"),
+    ("sort(a=M, x=M)", TypeError, "sort: a= and x= say the same thing; give one of them"),
     ("full(3, 1.0, value=2.0)", TypeError, "full: fill_value= and value= say the same thing"),
     ("full(3, 2**53 + 1)", ValueError, "full: fill_value is 9007199254740993; whole numbers are exact up to 2^53"),
     ("linspace(0, 1, 5, True, include_stop=False)", TypeError, "linspace: endpoint= and include_stop= say the same thing"),

@@ -14,8 +14,7 @@ namespace hotplate::cli {
 std::optional<v1::DaemonLife> LifeOf(const std::string& directory, const std::string& generation);
 
 // "the daemon before, local, died; it was last seen 3 m 20 s ago, when it held: 2 running or waiting jobs (job 7, job
-// 8)".
-// Empty if there is nothing to report. `who`: the beginning of the sentence.
+// 8)". Empty if there is nothing to report. `who`: the beginning of the sentence.
 std::string LossText(const std::string& who, const v1::DaemonLife& life);
 
 // LastEnd: "local ended 3 m ago: idle for 15 m …", then a line each for saved and lost things. It is about the daemon

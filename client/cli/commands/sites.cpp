@@ -155,7 +155,7 @@ std::string OfferNote(const GpuOffer& offer) {
   return "needs the CUDA 12 plug-in" + (offer.note.empty() ? "" : "; " + offer.note);
 }
 
-// What can be copied stays in one piece: directives and the command.
+// Directives and the command are not wrapped, so that they can be copied.
 std::string SitePage(const Site& site, int width) {
   Table gpus({"TYPE", "PARTITION", "ON ONE NODE", "COMPUTE", "NOTE"});
   gpus.Indent(2);

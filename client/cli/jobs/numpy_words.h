@@ -1,4 +1,4 @@
-// What to write here for arguments of NumPy's functions that a kernel of the same name does not have.
+// Advice on arguments of NumPy's functions that the kernel of the same name does not have.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@ namespace hotplate::cli {
 
 // Visible UTF-8 in one line, 1 to 400 bytes.
 bool IsLine(const std::string& text);
-// What a directive can hold between quotes, and a shell's double quotes too: a line without ' " \ ` and $.
+// A line without ' " \ ` and $, which can stand between quotes in a directive and between double quotes in a shell.
 bool IsAccount(const std::string& text);
 // A letter or digit, then letters, digits and . _ : + -; up to 64 bytes. Types, partitions.
 bool IsWord(const std::string& text);

@@ -227,7 +227,7 @@ class Plan(KernelSpec):
         raise InvalidType(f"{self.name} takes {words(names)} {one}{takes}; {are}{advice}")
 
     def _conversion(self, given: Sequence[Any], kinds: set[str]) -> str:
-        """What to do about arrays of other dtypes, where there is something."""
+        """Advice on arrays of other dtypes; empty if there is none."""
         if kinds - set("biufc"):
             return ": the arrays of a daemon are of numbers"
         if "c" in kinds and not any(dtype.kind == "c" for _, dtypes in self.rules.values() for dtype in dtypes):

@@ -32,7 +32,7 @@ class Form(NamedTuple):
     """How one kernel is called.
 
     Attributes:
-        positions: names of the positional arguments after the arrays, in order; NumPy's alone are among them.
+        positions: names of the positional arguments after the arrays, in order, including those that only NumPy has.
         own: keywords that the kernel does not have itself.
         arrays: NumPy's names of the arrays, and the kernel's.
         hidden: the kernel's parameters that `own` replaces. They are accepted but not shown.
@@ -63,7 +63,7 @@ def arranged(kernel: str, form: Form, inputs: Sequence[Any], names: Sequence[str
         takes = ", ".join([*(["an array"] if len(names) == 1 else names), *form.positions])
         raise InvalidType(f"{kernel} takes {takes} by position; {len(inputs)} were given. All else are keywords")
     keywords = dict(keywords)
-    _rename(form.arrays, names, names[:len(arrays)], keywords)
+    _rename(kernel, form.arrays, names, names[:len(arrays)], keywords)
     for name, value in zip(form.positions, behind):
         if name in keywords:
             raise InvalidType(f"{kernel} got {name} twice: by position and as a keyword")
@@ -74,15 +74,16 @@ def arranged(kernel: str, form: Form, inputs: Sequence[Any], names: Sequence[str
     return arrays, keywords, form.rewrite(keywords, len(behind), by_name)
 
 
-def _rename(aliases: Mapping[str, str], names: Sequence[str], taken: Sequence[str], keywords: dict[str, Any]) -> None:
+def _rename(kernel: str, aliases: Mapping[str, str], names: Sequence[str], taken: Sequence[str],
+            keywords: dict[str, Any]) -> None:
     """Gives arrays that came by NumPy's names the kernel's. A name that both have is NumPy's where the kernel's is taken."""
     came = [name for name in aliases if name in keywords]
     if not any(name not in names or name in taken for name in came):
         return
     arrays = {aliases[name]: keywords.pop(name) for name in came}
-    for name in arrays:
-        if name in keywords:
-            raise InvalidType(f"{name}= and NumPy's name for it were given; give one of them")
+    for name in came:
+        if aliases[name] in keywords:
+            raise InvalidType(f"{kernel}: {name}= and {aliases[name]}= say the same thing; give one of them")
     keywords.update(arrays)
 
 
@@ -100,11 +101,6 @@ def _arange(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any
 def _argsort(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
     if "axis" in keywords and keywords["axis"] is None:  # not the default
         keywords["axis"] = "all"
-
-
-def _is_inexact(value: Any) -> bool:
-    """Whether it is an integer that a float64, as which numbers travel, does not hold."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and not -2**53 <= value <= 2**53
 
 
 def _fft(keywords: dict[str, Any], by_position: int, values: Mapping[str, Any]) -> None:
@@ -239,6 +235,11 @@ def _histogram(keywords: dict[str, Any], by_position: int, values: Mapping[str, 
             raise InvalidType(f"histogram: range is {shown(limits)}; it must be (low, high), without low= and high=")
         low, high = limits
         keywords.update(range="given", low=low, high=high)
+
+
+def _is_inexact(value: Any) -> bool:
+    """Whether it is an integer that a float64, as which numbers travel, does not hold."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and not -2**53 <= value <= 2**53
 
 
 def _instead(kernel: str, keywords: dict[str, Any], name: str, others: Sequence[str]) -> None:

@@ -135,7 +135,7 @@ class KernelSpec:
                 return  # of another version of the daemon
             parameters.append(kinds(name, kind, default=default))
 
-        # What stands behind an argument that only NumPy has is shown as a keyword; `out` is one of every call.
+        # Arguments behind one that only NumPy has are shown as keywords; `out` is one of every call.
         positions = tuple(itertools.takewhile(lambda name: name in own or name in self.keywords,
                                               self.form.positions if self.form is not None else ()))
         optional = any(name in self.keywords and not self.keywords[name].required for name in positions[:1])

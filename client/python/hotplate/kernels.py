@@ -134,7 +134,7 @@ class Kernels(Connection):
             try:
                 kernel = Kernel(self, self._plan(name))
             except UnknownKernel as error:
-                write = _instead(name)
+                write = _elsewhere(name)
                 raise AttributeError(f"{self.server} has no kernel {name}: write {write}" if write else str(error)) from None
             # Found at once from now on; by reference of a cycle that the collector knows.
             self.__dict__[name] = kernel
@@ -151,8 +151,8 @@ class Kernels(Connection):
             return list(self._plans)
 
 
-# What people look for on a client, and is elsewhere. Other functions of NumPy's are found by their names.
-_INSTEAD = {
+# Names that people look for on a client, and how to write them. NumPy's other functions are found by their names.
+_ELSEWHERE = {
     "asnumpy": "A.numpy()", "asarray": "gpu.array(x)", "to_device": "gpu.array(x)", "jit": "gpu.function(f)",
     "einsum": "gpu.function(numpy.einsum)(subscripts, a, b)", "identity": "gpu.eye(n)", "nonzero": "hp.xp.nonzero(gpu.array(x))",
     "cumsum": "gpu.scan(x)", "cumprod": "gpu.scan(x, operation='prod')", "ifft": "gpu.fft(x, transform='ifft')",
@@ -160,10 +160,10 @@ _INSTEAD = {
 }
 
 
-def _instead(name: str) -> str:
-    """What to write for a name that is no kernel's; empty if nothing is known."""
-    if name in _INSTEAD:
-        return _INSTEAD[name]
+def _elsewhere(name: str) -> str:
+    """How to write a name that is no kernel's; empty if that is not known."""
+    if name in _ELSEWHERE:
+        return _ELSEWHERE[name]
     from . import xp
 
     for module, where in ((xp, "hp.xp"), (xp.linalg, "hp.xp.linalg")):
