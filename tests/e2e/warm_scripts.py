@@ -36,12 +36,14 @@ SCRIPTS = {
     "atexit": "import atexit\natexit.register(print, 'first')\natexit.register(print, 'second')\nprint('main')",
     "atexit raises": "import atexit\natexit.register(lambda: 1 / 0)",
     "threads": """
-        import threading, time
+        import threading
+        go_on = threading.Event()
         def work():
-            threading.Event().wait(0.05)
+            go_on.wait()
             print('thread')
         threading.Thread(target=work).start()
         print('main', threading.active_count(), threading.current_thread().name, threading.main_thread().name)
+        go_on.set()
         """,
     "a thread raises": "import threading\nt = threading.Thread(target=lambda: 1 / 0, name='T')\nt.start()\nt.join()\nprint('on')",
     "daemon thread": "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,), daemon=True).start()\nprint('on')",

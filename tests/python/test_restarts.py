@@ -125,7 +125,7 @@ def test_a_function_that_was_running_is_not_run_again(started, gpu, tmp_path):
         time.sleep(3600)
 
     future = gpu.submit(once, str(tmp_path / "runs"))
-    wait_until(lambda: (tmp_path / "runs").exists(), "it runs")
+    wait_until(lambda: (tmp_path / "runs").exists() and (tmp_path / "runs").read_text(), "it runs")
     killed_and_started(started)
     with pytest.raises(hp.ConnectionFailed, match="the function may have run in part"):
         future.result(PATIENCE)
