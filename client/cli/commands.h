@@ -27,6 +27,7 @@ Command DescribeCommand();
 Command RunCommand();
 Command EvalCommand();
 Command SubmitCommand();
+Command GraphCommand();
 Command ExecCommand();
 Command PythonCommand();
 Command WorkersCommand();

@@ -121,7 +121,15 @@ struct ArrayRef {
 struct PathRef {
   std::string path;  // a .npy file that the daemon can read
 };
-using Input = std::variant<ArrayView, ArrayRef, PathRef, ArraySource>;
+// An output of another job of the same token, which need not have ended, nor begun: this one waits for it, and ends as it
+// does if it does not complete.
+struct OutputRef {
+  std::string job_id;
+  std::string output;
+  // In place of job_id: of a job of this client, see JobOptions::on_sent. Not for Submit.
+  std::string request_id = {};
+};
+using Input = std::variant<ArrayView, ArrayRef, PathRef, ArraySource, OutputRef>;
 using ParamValue = std::variant<std::int64_t, double, bool, std::string>;
 
 struct KeepOutput {
@@ -149,6 +157,11 @@ struct JobOptions {
   std::map<std::string, ParamValue> params = {};
   std::map<std::string, KeepOutput> keep = {};    // outputs to leave on the daemon as arrays
   std::map<std::string, PlaceOutput> place = {};  // outputs that the daemon writes to files
+  // Outputs that so many other jobs take (OutputRef), and nobody else: they stay on the device, come with no result, and
+  // go when those jobs have them.
+  std::map<std::string, std::uint32_t> for_jobs = {};
+  // Ids of jobs that have to complete before this one begins. If one of them ends otherwise, so does this one.
+  std::vector<std::string> after = {};
   // A device's id. Empty: the daemon's GPUs, and where it has none its CPU; "any": a GPU that can run it, else the CPU.
   std::string device = {};
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
@@ -162,6 +175,8 @@ struct JobOptions {
   // Instead of the kernel, whose name is then "expression": see Eval.
   std::string expression = {};
   std::string label = {};  // to find the job by: ListJobsRequest.label; at most 64 bytes
+  // The graph that it belongs to (ListJobsRequest.graph), and its node there: your names, at most 64 bytes each.
+  std::string graph = {}, node = {};
   std::optional<nanoseconds> time_limit = {};
   // For the whole call: transfers, queue, job. When it expires, the job is cancelled and the call returns
   // DEADLINE_EXCEEDED.
@@ -188,6 +203,9 @@ struct JobOptions {
   // Called for states, progress, notices and what a function prints: by Run on the calling thread, by RunAsync on the
   // library's thread. A slow callback misses progress. A short job may report nothing before its end.
   std::function<void(const v1::JobUpdate&)> on_update = {};
+  // Called by RunAsync when the job is on its way: jobs that are started from now on can name it by this request id
+  // (OutputRef). It must not start them itself.
+  std::function<void(const std::string& request_id)> on_sent = {};
   // Called by Run on the calling thread about twenty times a second while it waits, so that the thread can look after
   // other things, as an interpreter does after signals. It may cancel the call. If it then returns false, Run does not
   // wait for the daemon to confirm the cancel.

@@ -108,7 +108,10 @@ void Client::Begin(Impl& impl, const std::shared_ptr<Flight>& flight, const std:
   };
   const auto start = [&impl, flight, ended, stop](absl::StatusOr<v1::JobSpec> spec) {
     if (!spec.ok()) return ended(spec.status());
+    const std::string request_id = spec->request_id();
+    const std::function<void(const std::string&)> on_sent = flight->run->options().on_sent;  // the flight may be over soon
     impl.stream().Start(*std::move(spec), flight->run->options().on_update, flight->run->deadline(), stop, ended);
+    if (on_sent) on_sent(request_id);
   };
   if (!flight->run->has_uploads()) {
     if (absl::StatusOr<v1::JobSpec> spec = flight->run->Prepare(); spec.ok()) return start(std::move(spec));

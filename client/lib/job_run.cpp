@@ -113,6 +113,7 @@ absl::Status CollectOutputs(const Connection& connection, const v1::JobResult& f
   std::vector<std::pair<const v1::JobResult::Output*, std::size_t>> downloads;
   std::uint64_t total = 0;
   for (const v1::JobResult::Output& output : from.outputs()) {
+    if (output.for_jobs()) continue;
     absl::StatusOr<Signature> signature = FromWire(output.signature());
     if (!signature.ok()) return signature.status();
     const absl::StatusOr<std::size_t> bytes = SizeOfOutput(*signature, output);

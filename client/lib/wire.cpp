@@ -123,6 +123,10 @@ absl::Status CheckCall(const std::string& kernel, const std::map<std::string, In
     text("an input's name", name);
     if (const auto* array = std::get_if<ArrayRef>(&input)) text("input " + name, array->id_or_name);
     if (const auto* path = std::get_if<PathRef>(&input)) text("the path of input " + name, Absolute(path->path));
+    if (const auto* output = std::get_if<OutputRef>(&input)) {
+      text("the job of input " + name, output->job_id);
+      text("the output that is input " + name, output->output);
+    }
     const auto* view = std::get_if<ArrayView>(&input);
     if (view != nullptr && status.ok()) status = CheckView("input " + name, *view);
     const auto* source = std::get_if<ArraySource>(&input);
@@ -140,6 +144,13 @@ absl::Status CheckCall(const std::string& kernel, const std::map<std::string, In
     if (status.ok() && other)
       status = absl::InvalidArgumentError("output " + name + " is to be " + what + ": it can be one of the two");
   };
+  for (const auto& [name, jobs] : options.for_jobs) {
+    text("an output's name", name);
+    only(name, options.keep.count(name) > 0 || options.place.count(name) > 0, "kept or written, and for other jobs alone");
+  }
+  for (const std::string& id : options.after) text("a job's id", id);
+  text("the graph", options.graph);
+  text("the node", options.node);
   for (const auto& [name, place] : options.place) {
     text("an output's name", name);
     text("the path of output " + name, Absolute(place.path));
@@ -173,6 +184,12 @@ v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, Reques
     output.set_array_name(keep.array_name);
     if (keep.lease) ToWire(*keep.lease, *output.mutable_lease());
   }
+  for (const auto& [name, jobs] : options.for_jobs) {
+    v1::JobOutput& output = *spec.add_outputs();
+    output.set_name(name);
+    output.set_for_jobs(jobs);
+  }
+  for (const std::string& id : options.after) spec.add_after()->set_job_id(id);
   for (const auto& [name, place] : options.place) {
     v1::JobOutput& output = *spec.add_outputs();
     output.set_name(name);
@@ -185,6 +202,8 @@ v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, Reques
   spec.set_no_rerun(options.no_rerun);
   spec.set_priority(options.priority);
   spec.set_label(options.label);
+  spec.set_graph(options.graph);
+  spec.set_node(options.node);
   if (options.function) *spec.mutable_function() = *options.function;
   spec.set_expression(options.expression);
   if (options.time_limit) ToWire(*options.time_limit, *spec.mutable_time_limit());
@@ -206,6 +225,14 @@ void AddInput(const std::string& name, const Input& input, ViewsAs views, v1::Jo
     to.mutable_inline_()->set_data(view->bytes.data(), view->bytes.size());
   } else if (const auto* array = std::get_if<ArrayRef>(&input)) {
     to.set_array_id(array->id_or_name);
+  } else if (const auto* output = std::get_if<OutputRef>(&input)) {
+    v1::JobRef& job = *to.mutable_job_output()->mutable_job();
+    if (output->request_id.empty()) {
+      job.set_job_id(output->job_id);
+    } else {
+      job.set_request_id(output->request_id);
+    }
+    to.mutable_job_output()->set_output(output->output);
   } else {
     to.set_path(Absolute(std::get<PathRef>(input).path));
   }

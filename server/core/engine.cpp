@@ -46,9 +46,11 @@ Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, 
       activities_(clock, clock.Now() - kLinger),
       scheduler_({options_.queued_jobs, options_.lane_spin, options_.threads_in_submit}, clock,
                  devices_.ForScheduler()),
+      held_({jobs_, scheduler_, binder_, arrays_}),
       drain_(
           {jobs_, activities_, arrays, clock, [this](Job& job, const std::string& why) { CutOff(job, why); }, log_}) {
   arrays_.SetReclaim([this](std::uint64_t bytes) { return sessions_.Reclaim(bytes); });
+  jobs_.SetFollower([this](Job& ended) { held_.Follow(ended); });
   lanes_ = std::make_unique<Lanes>(Lanes::Parts{devices_, scheduler_, jobs_, sessions_, arrays_, clock_, log_},
                                    options_.inline_bytes, options_.reopen);
   ticker_ = std::make_unique<Ticker>(Ticker::Parts{jobs_, scheduler_, sessions_, devices_,
@@ -89,6 +91,7 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
     report.known = known->id;
     return report;
   }
+  if (absl::Status status = held_.FillIn(who, request); !status.ok()) return status;
   absl::StatusOr<BoundJob> job = binder_.Bind(who, request, Binder::Data::kSignaturesSuffice, scheduler_.LostDevices());
   if (!job.ok()) return job.status();
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
@@ -107,7 +110,8 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
   }
   report.refusal = std::move(job->refusal);
   for (std::size_t i = 0; i < job->inputs.size(); ++i) {
-    if (job->inputs[i].buffer == nullptr) report.array_bytes_needed += ByteSize(job->call.inputs[i]).value_or(0);
+    const bool to_be_brought = job->inputs[i].buffer == nullptr && !job->inputs[i].pending;
+    if (to_be_brought) report.array_bytes_needed += ByteSize(job->call.inputs[i]).value_or(0);
   }
   for (const BoundOutput& output : job->outputs) report.array_bytes_needed += output.bytes;
   report.array_bytes_limit = arrays_.limits().total_bytes;
@@ -119,6 +123,7 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
 }
 
 absl::Status Engine::Place(Job& job, Scheduler::Limit limit) {
+  if (job.devices == 0) job.devices = scheduler_.all_devices();  // of one that is bound later
   if (absl::Status status = scheduler_.Admit(job, limit); !status.ok()) return status;
   absl::StatusOr<std::shared_ptr<Session>> session = sessions_.BeginJob(job.owner.session);
   if (!session.ok()) {
@@ -142,12 +147,13 @@ absl::StatusOr<Engine::Entered> Engine::Enter(const Principal& who, JobRequest& 
   };
   if (const std::shared_ptr<Job> known = jobs_.FindRequest(key)) return rejoin(known);
   if (jobs_.draining()) return jobs_.DrainingError();
-  absl::StatusOr<BoundJob> bound = binder_.Bind(who, request, Binder::Data::kRequired, scheduler_.LostDevices());
-  if (!bound.ok()) return bound.status();
+  absl::StatusOr<HeldJobs::Prepared> prepared = held_.Prepare(who, request);
+  if (!prepared.ok()) return prepared.status();
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
   if (absl::Status status = jobs_.AwaitNumber(); !status.ok()) return status;
 
-  const std::shared_ptr<Job> job = MakeJob(who, request, *std::move(bound), key, options_.inline_bytes);
+  const std::shared_ptr<Job> job = MakeJob(who, request, std::move(prepared->bound), key, options_.inline_bytes);
+  job->depends_on = std::move(prepared->depends_on);
   if (absl::Status status = Place(*job, Scheduler::Limit::kCounts); !status.ok()) return status;
   const absl::StatusOr<std::shared_ptr<Job>> inserted = jobs_.Insert(job, observer, tag);
   if (!inserted.ok() || *inserted != job) {
@@ -156,7 +162,9 @@ absl::StatusOr<Engine::Entered> Engine::Enter(const Principal& who, JobRequest& 
     if (!inserted.ok()) return inserted.status();
     return rejoin(*inserted);
   }
-  return Entered{job, true};
+  const bool held = prepared->held.has_value();
+  if (held) held_.Hold(job, *std::move(prepared->held), /*acknowledged=*/!request.durable);
+  return Entered{job, true, held};
 }
 
 absl::StatusOr<JobId> Engine::Submit(const Principal& who, JobRequest request, std::shared_ptr<JobObserver> observer,
@@ -164,7 +172,7 @@ absl::StatusOr<JobId> Engine::Submit(const Principal& who, JobRequest request, s
   const absl::StatusOr<Entered> entered = Enter(who, request, std::move(observer), tag);
   if (!entered.ok()) return entered.status();
   Job& job = *entered->job;
-  if (!entered->is_new) return job.id;
+  if (!entered->is_new || entered->held) return job.id;
   const Scheduler::Begun begun = scheduler_.Push(job, request.may_run_here && job.tiny && !running_here);
   if (begun.entry != nullptr) {
     running_here = true;
@@ -184,10 +192,11 @@ absl::StatusOr<Engine::Accepted> Engine::Accept(const Principal& who, JobRequest
 
 void Engine::Acknowledge(Job& job) {
   jobs_.Acknowledge(job);
-  scheduler_.Push(job, /*may_run_here=*/false);
+  if (!held_.Acknowledge(job)) scheduler_.Push(job, /*may_run_here=*/false);
 }
 
 void Engine::Withdraw(Job& job) {
+  held_.Withdraw(job);
   scheduler_.Withdraw(job);
   jobs_.Withdraw(job);
 }
@@ -196,14 +205,14 @@ absl::Status Engine::Restore(RestoredJob restored) {
   JobRequest& request = restored.request;
   request.durable = true;
   absl::Status refusal = restored.refusal;
-  BoundJob bound;
+  HeldJobs::Prepared prepared;
   if (restored.end == nullptr && refusal.ok()) {
-    absl::StatusOr<BoundJob> made =
-        binder_.Bind(restored.owner, request, Binder::Data::kRequired, scheduler_.LostDevices());
-    if (made.ok()) bound = *std::move(made);
+    absl::StatusOr<HeldJobs::Prepared> made = held_.Prepare(restored.owner, request);
+    if (made.ok()) prepared = *std::move(made);
     refusal = made.status();
   }
-  const std::shared_ptr<Job> job = MakeRestored(restored, std::move(bound), options_.inline_bytes);
+  const std::shared_ptr<Job> job = MakeRestored(restored, std::move(prepared.bound), options_.inline_bytes);
+  job->depends_on = std::move(prepared.depends_on);
   if (restored.end == nullptr && refusal.ok()) refusal = Place(*job, Scheduler::Limit::kPassed);
   // Another daemon may have room for it, or be set up for it.
   const bool may_pass = absl::IsResourceExhausted(refusal) || absl::IsUnavailable(refusal) ||
@@ -212,7 +221,11 @@ absl::Status Engine::Restore(RestoredJob restored) {
   jobs_.Restore(job, restored.number, EventsOf(restored, clock_));
   if (restored.end != nullptr) return absl::OkStatus();
   if (refusal.ok()) {
-    scheduler_.Push(*job, /*may_run_here=*/false);
+    if (prepared.held) {
+      held_.Hold(job, *std::move(prepared.held), /*acknowledged=*/true);
+    } else {
+      scheduler_.Push(*job, /*may_run_here=*/false);
+    }
     return absl::OkStatus();
   }
   const bool cancelled = absl::IsCancelled(refusal);
@@ -310,7 +323,7 @@ bool Engine::DrainIfIdle(nanoseconds limit, const std::string& reason) {
 
 EngineStatus Engine::Status() const {
   EngineStatus status;
-  status.pending = static_cast<std::uint32_t>(scheduler_.waiting());
+  status.pending = static_cast<std::uint32_t>(scheduler_.waiting() + held_.size());
   status.running = scheduler_.running();
   status.ended = jobs_.ended_ever();
   status.ran_in_submit = scheduler_.ran_borrowed();

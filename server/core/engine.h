@@ -35,6 +35,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/core/arrays/arrays.h"
+#include "server/core/held_jobs.h"
 #include "server/core/jobs/binding.h"
 #include "server/core/jobs/catalogues.h"
 #include "server/core/jobs/jobs.h"
@@ -162,6 +163,7 @@ class Engine {
   struct Entered {
     std::shared_ptr<Job> job;
     bool is_new = false;
+    bool held = false;  // it waits for other jobs, whose ends queue it
   };
   absl::StatusOr<Entered> Enter(const Principal& who, JobRequest& request, std::shared_ptr<JobObserver> observer,
                                 std::uint64_t tag);
@@ -183,6 +185,7 @@ class Engine {
   Jobs jobs_;
   Activities activities_;
   Scheduler scheduler_;
+  HeldJobs held_;
   core::Drain drain_;
   std::unique_ptr<Lanes> lanes_;
   std::unique_ptr<Ticker> ticker_;

@@ -84,6 +84,20 @@ struct StoredArray {
   std::string path;
 };
 
+// One of the two.
+struct JobRef {
+  JobId id;
+  std::string request_id = {};
+};
+
+// What another job makes, which may not have ended yet.
+struct OutputOf {
+  JobRef job;
+  std::string output;
+  // The rest is found out by Dependencies::LookUp: the signature is in JobInput, if it is known.
+  std::string device = {};  // that the output will be kept on; empty: any
+};
+
 struct JobInput {
   std::string name;
   // For inline data and Check; filled by the engine for the others.
@@ -91,7 +105,7 @@ struct JobInput {
   // Nothing: by signature alone, for Check. A string: the id or name of an array. A file: by path, already opened
   // and bounded by whoever made the request.
   std::variant<std::monostate, std::shared_ptr<const HostBuffer>, std::string, std::shared_ptr<const NpyFile>,
-               StoredArray>
+               StoredArray, OutputOf>
       source;
 };
 
@@ -102,6 +116,8 @@ struct JobOutput {
   std::optional<nanoseconds> lease;  // none: the session's
   // Not with keep: it is written there, by the daemon. Its place has been looked at.
   std::shared_ptr<PlacedFile> file = {};
+  // Not with keep or a file: so many other jobs take it, and nobody else. 0: it is not for them alone.
+  std::uint32_t for_jobs = 0;
 };
 
 // How to treat an attached job whose client went away. In hotplate.v1.DisconnectPolicy's numbers.
@@ -114,6 +130,7 @@ enum class DisconnectPolicy {
 inline constexpr int kMaxPriority = 100;  // and its negative
 inline constexpr std::size_t kMaxRequestIdBytes = 64;
 inline constexpr std::size_t kMaxLabelBytes = 64;
+inline constexpr int kMaxAfter = 1024;
 
 inline constexpr char kAnyDevice[] = "any";
 
@@ -133,6 +150,8 @@ struct JobRequest {
   std::optional<nanoseconds> time_limit;
   std::string request_id;
   std::string label;  // the caller's, to find its jobs by
+  std::string graph, node;
+  std::vector<JobRef> after;  // have to COMPLETE first
   // The request_id guards the retries of one call: when its result was delivered, both may go for newer ones.
   bool forget_when_delivered = false;
   // Tells whether a request_id came back with the same payload; made by the wire layer.
@@ -154,7 +173,8 @@ struct JobOutputValue {
   std::shared_ptr<const HostBuffer> data;
   ArrayId array;
   std::string path = {};
-  bool stored = false;  // a daemon before this one wrote them down, and nobody has asked for them yet
+  bool stored = false;    // a daemon before this one wrote them down, and nobody has asked for them yet
+  bool for_jobs = false;  // JobOutput::for_jobs
 };
 
 // In hotplate.v1.EnergyState's numbers.
@@ -239,6 +259,8 @@ struct JobSnapshot {
   bool detached = false;
   bool durable = false;  // it outlives the daemon
   bool cancel_requested = false;
+  std::string graph, node;
+  std::vector<JobId> depends_on, waits_for;  // the latter: those of the former that have not ended
   std::vector<StateChange> changes;
   std::shared_ptr<const JobEnd> end;  // null while it goes on
   std::shared_ptr<OutsideWork> work;  // null: a kernel's job

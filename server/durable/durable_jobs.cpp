@@ -10,6 +10,7 @@
 #include "server/durable/job_messages.h"
 #include "server/durable/other_journals.h"
 #include "server/wire/job.h"
+#include "server/wire/job_ref.h"
 #include "server/wire/program.h"
 
 namespace hotplate::server {
@@ -28,12 +29,13 @@ constexpr std::chrono::minutes kPruneInterval(1);
 constexpr std::chrono::hours kPruneIntervalOfOthers(12);
 constexpr std::chrono::seconds kHealthInterval(1);
 
-std::set<std::string> ArrayInputs(const v1::JobSpec& spec) {
-  std::set<std::string> names;
+// The arrays that the job takes, by the names of its inputs.
+std::map<std::string, std::string> ArrayInputs(const v1::JobSpec& spec) {
+  std::map<std::string, std::string> arrays;
   for (const v1::JobInput& input : spec.inputs()) {
-    if (input.source_case() == v1::JobInput::kArrayId) names.insert(input.name());
+    if (input.source_case() == v1::JobInput::kArrayId) arrays.emplace(input.name(), input.array_id());
   }
-  return names;
+  return arrays;
 }
 
 }  // namespace
@@ -54,17 +56,20 @@ absl::Status DurableJobs::Accepting() const {
   return status.ok() ? status : NotTaken(status);
 }
 
-bool DurableJobs::MustWait(const v1::JobSpec& spec) { return wire::NeedsFiles(spec) || !ArrayInputs(spec).empty(); }
+bool DurableJobs::MustWait(const v1::JobSpec& spec) {
+  return wire::NeedsFiles(spec) || wire::DependsOnOthers(spec) || !ArrayInputs(spec).empty();
+}
 
 absl::StatusOr<journal::Spool::Stored> DurableJobs::StoreInputs(const core::Job& job,
-                                                                const std::set<std::string>& names) {
+                                                                const std::map<std::string, std::string>& arrays) {
   std::vector<journal::SpoolItem> items;
-  for (std::size_t i = 0; i < job.bound.inputs.size(); ++i) {
-    const std::string& name = job.spec().inputs()[i].name;
-    const std::shared_ptr<const HostBuffer>& buffer = job.bound.inputs[i].buffer;
-    if (!names.contains(name) || buffer == nullptr) continue;
-    if (absl::Status status = engine_->arrays().Fetch(buffer); !status.ok()) return status;
-    items.push_back({name, job.bound.call.inputs[i], buffer->bytes(), /*shared=*/true});
+  std::vector<std::shared_ptr<const HostBuffer>> buffers;
+  for (const auto& [name, array] : arrays) {
+    absl::StatusOr<core::ArrayStore::Reader> reader = engine_->arrays().Open(job.owner, array);
+    if (!reader.ok()) return reader.status();
+    if (absl::Status status = engine_->arrays().Fetch(reader->buffer); !status.ok()) return status;
+    items.push_back({name, reader->array.signature, reader->buffer->bytes(), /*shared=*/true});
+    buffers.push_back(std::move(reader->buffer));
   }
   absl::StatusOr<journal::Spool::Stored> stored = spool_->StoreInputs(job.sequence, items);
   if (!stored.ok()) {
@@ -95,9 +100,11 @@ void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, c
 }
 
 void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, std::string bytes,
-                         const std::set<std::string>& arrays, Done done) {
+                         const std::map<std::string, std::string>& arrays, Done done) {
   if (absl::Status status = Accepting(); !status.ok()) return done(status);
+  if (absl::Status status = wire::CheckById(request); !status.ok()) return done(status);
   const std::string kernel = request.kernel;
+  RecallOthers(who, request);
   absl::StatusOr<core::Engine::Accepted> accepted = engine_->Accept(who, std::move(request));
   if (!accepted.ok()) return done(accepted.status());
   if (accepted->job == nullptr) return done(accepted->id);

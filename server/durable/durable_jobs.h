@@ -129,6 +129,9 @@ class DurableJobs : public core::JobLog {
   void RestoreEnded(const journal::KeptJob& kept, bool in_memory);
   absl::StatusOr<journal::KeptJob> Find(std::uint64_t number) const;
   void RestoreUnfinished(const journal::KeptJob& kept, const Parse& parse);
+  // The jobs on which this one depends are in memory from now on, if they have ended, and so are the outputs that it
+  // takes.
+  void RecallOthers(const core::Principal& who, const core::JobRequest& request);
   absl::StatusOr<core::JobRequest> RequestOf(const journal::KeptJob& kept, const core::Principal& owner, bool ran,
                                              const Parse& parse) const;
   // Of a program: what it printed is in the journal alone.
@@ -136,10 +139,11 @@ class DurableJobs : public core::JobLog {
   absl::Status LoadPrinted(const core::Principal& who, const core::JobId& id);
   // Ends a job that is away.
   absl::Status CancelAway(std::uint64_t number);
-  // `bytes`: the request's message. `arrays`: the inputs that are held arrays.
+  // `bytes`: the request's message. `arrays`: those that it takes, by the names of its inputs.
   void Accept(const core::Principal& who, core::JobRequest request, std::string bytes,
-              const std::set<std::string>& arrays, Done done);
-  absl::StatusOr<journal::Spool::Stored> StoreInputs(const core::Job& job, const std::set<std::string>& names);
+              const std::map<std::string, std::string>& arrays, Done done);
+  absl::StatusOr<journal::Spool::Stored> StoreInputs(const core::Job& job,
+                                                     const std::map<std::string, std::string>& arrays);
   // Of a job that does not outlive the daemon, for the history.
   void NoteEnd(const core::Job& job);
   void Write(const Ending& ending);

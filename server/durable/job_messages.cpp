@@ -184,6 +184,7 @@ absl::StatusOr<core::JobEnd> EndFrom(const journal::KeptJob& kept, core::ArraySt
     value.name = output.name();
     value.signature = *std::move(signature);
     value.path = output.path();
+    value.for_jobs = output.for_jobs();
     if (!value.path.empty()) continue;
     value.data = DataFrom(inline_outputs, output.name(), arrays);
     value.stored = value.data == nullptr && HasFile(kept, output.name());

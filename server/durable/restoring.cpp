@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/durable/durable_jobs.h"
 #include "server/durable/job_messages.h"
+#include "server/wire/job_ref.h"
 #include "server/wire/program.h"
 
 namespace hotplate::server {
@@ -20,6 +21,15 @@ constexpr std::ptrdiff_t kMostRuns = 5;
 
 journal::WallTime Ago(std::chrono::nanoseconds time) {
   return journal::WallTime::clock::now() - std::chrono::duration_cast<journal::WallTime::duration>(time);
+}
+
+bool DependsOnOthers(const journal::KeptJob& kept) {
+  if (journal::IsProgram(kept.accepted.kernel)) {
+    v1::Program program;
+    return program.ParseFromString(kept.accepted.request) && !program.after().empty();
+  }
+  v1::JobSpec spec;
+  return spec.ParseFromString(kept.accepted.request) && wire::DependsOnOthers(spec);
 }
 
 std::ptrdiff_t RunsOf(const core::RestoredJob& job) {
@@ -50,7 +60,10 @@ void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts,
   }
   for (const journal::KeptJob& kept : recovered.ended) RestoreEnded(kept, in_memory.contains(kept.accepted.number));
   // Lanes take the first that comes.
-  std::stable_sort(recovered.unfinished.begin(), recovered.unfinished.end(),
+  // Those that depend on others come after them: a job can only name one that was there before.
+  const auto dependent = std::stable_partition(recovered.unfinished.begin(), recovered.unfinished.end(),
+                                               [](const auto& kept) { return !DependsOnOthers(kept); });
+  std::stable_sort(recovered.unfinished.begin(), dependent,
                    [](const auto& a, const auto& b) { return a.accepted.priority > b.accepted.priority; });
   for (const journal::KeptJob& kept : recovered.unfinished) RestoreUnfinished(kept, parse);
   std::size_t away = 0;
@@ -124,6 +137,7 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
     if (request.ok()) {
       request->payload_hash = job.request.payload_hash;
       job.request = *std::move(request);
+      RecallOthers(job.owner, job.request);
     }
     job.refusal = request.status();
   }
@@ -138,6 +152,20 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
     Say(LogLevel::kWarning, away.why);
     MutexLock lock(mutex_);
     away_[number] = std::move(away);
+  }
+}
+
+void DurableJobs::RecallOthers(const core::Principal& who, const core::JobRequest& request) {
+  const auto recall = [&](const core::JobId& id, bool result) {
+    if (!MustRecall(who, id, result)) return;
+    const absl::Status recalled = Recall(who, id, result);
+    if (recalled.ok()) return;
+    Say(LogLevel::kError, absl::StrCat("job ", id.value(), ", on which another one depends, cannot be brought back: ",
+                                       recalled.message()));
+  };
+  for (const core::JobRef& ref : request.after) recall(ref.id, /*result=*/false);
+  for (const core::JobInput& input : request.inputs) {
+    if (const auto* const output = std::get_if<core::OutputOf>(&input.source)) recall(output->job.id, /*result=*/true);
   }
 }
 

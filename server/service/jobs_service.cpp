@@ -37,6 +37,7 @@ absl::Status Narrow(const v1::ListJobsRequest& request, core::JobFilter& filter)
   }
   filter.kernel = request.kernel();
   filter.label = request.label();
+  filter.graph = request.graph();
   if (!request.has_submitted_within()) return absl::OkStatus();
   const absl::StatusOr<core::nanoseconds> within =
       wire::PositiveDuration(request.submitted_within(), "submitted_within");

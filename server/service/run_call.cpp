@@ -8,6 +8,7 @@
 #include "server/service/parsed_service.h"
 #include "server/service/programs.h"
 #include "server/service/refusal.h"
+#include "server/wire/job_ref.h"
 #include "server/wire/values.h"
 
 namespace hotplate::server {
@@ -117,16 +118,24 @@ void RunCall::BeginJob(const v1::RunJobsRequest::Start& start) {
                                                 " is given to two jobs of one request; give every job its own"));
   } else if (absl::Status status = Reserve(start.tag(), start.job()); !status.ok()) {
     Refuse(start.tag(), status);
-  } else if (!wire::NeedsFiles(start.job())) {
+  } else if (!wire::NeedsFiles(start.job()) && !MayNameOneThatWaits(start.job())) {
     const bool may_run_here = next_start_ < kRunHereAtMost && std::chrono::steady_clock::now() < run_until_;
     StartJob(start.tag(), start.job(), may_run_here);
   } else {
+    ++waiting_for_files_;
     auto later = [self = this->shared_from_this(), this, start] {
       StartJob(start.tag(), start.job(), /*may_run_here=*/false);
+      --waiting_for_files_;
     };
     const absl::Status posted = context_.PostForFiles(start.ByteSizeLong(), std::move(later));
-    if (!posted.ok()) Drop(start.tag(), posted);
+    if (posted.ok()) return;
+    --waiting_for_files_;
+    Drop(start.tag(), posted);
   }
+}
+
+bool RunCall::MayNameOneThatWaits(const v1::JobSpec& spec) const {
+  return waiting_for_files_.load() > 0 && wire::DependsOnOthers(spec);
 }
 
 absl::Status RunCall::Reserve(std::uint64_t tag, const v1::JobSpec& spec) {

@@ -59,6 +59,8 @@ class RunCall final
   void Hear(std::uint64_t tag, const std::shared_ptr<ProgramStreams>& streams);
   void SendPrinted(std::uint64_t tag);
   void TakePrintedLocked(std::uint64_t tag, const Active& active) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The engine may not have the job yet on which this one depends: it comes behind it on the thread for files.
+  bool MayNameOneThatWaits(const v1::JobSpec& spec) const;
   // Reserves the tag, or says why it cannot be used.
   absl::Status Reserve(std::uint64_t tag, const v1::JobSpec& spec);
   void Drop(std::uint64_t tag, const absl::Status& status);
@@ -70,6 +72,7 @@ class RunCall final
   ReusedMessage<v1::RunJobsRequest> request_;
   int next_start_ = 0;
   std::atomic<bool> waits_for_room_ = false;         // GoThroughRequest, which has more to do
+  std::atomic<int> waiting_for_files_ = 0;           // jobs of this stream
   std::vector<int> repeated_;                        // which of its starts, in order
   std::chrono::steady_clock::time_point run_until_;  // when none of its jobs may run on this thread any more
   absl::Status request_size_;  // not OK for a request that is too large: each of its jobs is refused with it

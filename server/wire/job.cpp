@@ -10,6 +10,7 @@
 #include "absl/hash/hash.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/status.h"
+#include "server/wire/job_ref.h"
 #include "server/wire/path_input.h"
 #include "server/wire/values.h"
 
@@ -132,10 +133,20 @@ absl::Status ReadSource(const v1::JobInput& from, const std::string& field, cons
       input.signature = *std::move(signature);
       return absl::OkStatus();
     }
+    case v1::JobInput::kJobOutput: {
+      absl::StatusOr<core::JobRef> job = FromProto(from.job_output().job(), field);
+      if (!job.ok()) return job.status();
+      const std::string& output = from.job_output().output();
+      if (output.empty() || output.size() > kLongestName) {
+        return InvalidField(field, field + ": " + Quoted(output) + " is not the name of an output");
+      }
+      input.source = core::OutputOf{*std::move(job), output};
+      return absl::OkStatus();
+    }
     case v1::JobInput::SOURCE_NOT_SET:
       break;
   }
-  return InvalidField(field, field + " has no source: inline data, an array or a path");
+  return InvalidField(field, field + " has no source: inline data, an array, a path or another job's output");
 }
 
 void ReadInputs(const v1::JobSpec& spec, const JobBounds& bounds, SignatureInputs signature_inputs,
@@ -173,6 +184,7 @@ void ReadOutputs(const v1::JobSpec& spec, const JobBounds& bounds, core::JobRequ
     core::JobOutput output;
     output.name = from.name();
     output.keep = from.keep();
+    output.for_jobs = from.for_jobs();
     if (CheckLength(from.array_name(), kLongestName, field, complaints)) output.array_name = from.array_name();
     if (from.has_lease()) {
       const absl::StatusOr<core::nanoseconds> lease = PositiveDuration(from.lease(), field + ".lease");
@@ -223,9 +235,16 @@ void ReadScalars(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
   }
   request.request_id = spec.request_id();
   request.forget_when_delivered = spec.forget_when_delivered();
-  const std::string& label = spec.label();
-  if (absl::Status status = CheckLabel(label); !status.ok()) return complaints.Add("label", status);
-  request.label = label;
+  absl::StatusOr<std::vector<core::JobRef>> after = FromProto(spec.after());
+  if (!after.ok()) complaints.Add("after", after.status());
+  if (after.ok()) request.after = *std::move(after);
+  const auto read_label = [&](const std::string& text, const std::string& field, std::string& into) {
+    if (absl::Status status = CheckLabel(text, field); !status.ok()) return complaints.Add(field, status);
+    into = text;
+  };
+  read_label(spec.label(), "label", request.label);
+  read_label(spec.graph(), "graph", request.graph);
+  read_label(spec.node(), "node", request.node);
 }
 
 // `size`: of spec.ByteSizeLong(), which has just been called.

@@ -15,6 +15,7 @@
 #include "kernels/array/quoted.h"
 #include "kernels/base/run_program.h"
 #include "kernels/base/status.h"
+#include "server/wire/job_ref.h"
 #include "server/wire/values.h"
 
 namespace hotplate::wire {
@@ -125,7 +126,12 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
     if (limit.ok()) request.job.time_limit = *limit;
     for (const FieldViolation& one : Violations(limit.status())) violations.push_back(one);
   }
-  for (const FieldViolation& one : Violations(CheckLabel(program.label()))) violations.push_back(one);
+  for (const auto& [text, field] : {std::pair(&program.label(), "label"), std::pair(&program.graph(), "graph"),
+                                    std::pair(&program.node(), "node")}) {
+    for (const FieldViolation& one : Violations(CheckLabel(*text, field))) violations.push_back(one);
+  }
+  absl::StatusOr<std::vector<core::JobRef>> after = FromProto(program.after());
+  for (const FieldViolation& one : Violations(after.status())) violations.push_back(one);
   if (program.has_terminal()) {
     const absl::StatusOr<server::TerminalSize> size = FromProto(program.terminal());
     if (size.ok()) request.program.terminal = *size;
@@ -144,6 +150,9 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
   request.job.device = program.device();
   request.job.priority = program.priority();
   request.job.label = program.label();
+  request.job.graph = program.graph();
+  request.job.node = program.node();
+  request.job.after = *std::move(after);
   request.job.request_id = program.request_id();
   request.job.forget_when_delivered = program.forget_when_delivered();
   request.job.may_rerun = !program.no_rerun();

@@ -24,7 +24,9 @@ void FillOutputs(const core::JobEnd& end, v1::JobResult& out) {
     v1::JobResult::Output& one = *out.add_outputs();
     one.set_name(value.name);
     ToProto(value.signature, *one.mutable_signature());
-    if (!value.path.empty()) {
+    if (value.for_jobs) {
+      one.set_for_jobs(true);
+    } else if (!value.path.empty()) {
       one.set_path(value.path);
     } else if (!value.array.empty()) {
       one.set_array_id(value.array.value());
@@ -149,6 +151,10 @@ void ToProto(const core::JobSnapshot& job, const ReceiptFacts& facts, v1::Job& o
   }
   out.set_detached(job.detached);
   out.set_cancel_requested(job.cancel_requested);
+  for (const core::JobId& id : job.depends_on) out.add_depends_on(id.value());
+  for (const core::JobId& id : job.waits_for) out.add_waits_for(id.value());
+  out.set_graph(job.graph);
+  out.set_node(job.node);
   if (!job.end) return;
   if (!job.end->error.ok()) *out.mutable_error() = ToJobError(job.end->error);
   if (job.end->receipt) ToProto(*job.end->receipt, job.id, job.kernel, facts, *out.mutable_receipt());

@@ -53,14 +53,14 @@ absl::StatusOr<core::nanoseconds> PositiveDuration(const google::protobuf::Durat
   return std::chrono::seconds(duration.seconds()) + core::nanoseconds(duration.nanos());
 }
 
-absl::Status CheckLabel(const std::string& label) {
+absl::Status CheckLabel(const std::string& label, const std::string& field) {
   if (label.size() > core::kMaxLabelBytes) {
-    return InvalidField("label", "label is " + Quoted(label) + "; at most " + std::to_string(core::kMaxLabelBytes) +
-                                     " bytes are possible");
+    return InvalidField(field, field + " is " + Quoted(label) + "; at most " + std::to_string(core::kMaxLabelBytes) +
+                                   " bytes are possible");
   }
   if (std::any_of(label.begin(), label.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; })) {
-    return InvalidField("label",
-                        "label is " + Quoted(label) + "; line breaks and other control characters are not possible");
+    return InvalidField(field,
+                        field + " is " + Quoted(label) + "; line breaks and other control characters are not possible");
   }
   return absl::OkStatus();
 }

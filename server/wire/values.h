@@ -23,7 +23,7 @@ void ToProto(const Signature& signature, v1::Signature& out);
 absl::StatusOr<core::nanoseconds> PositiveDuration(const google::protobuf::Duration& duration,
                                                    const std::string& field);
 // INVALID_ARGUMENT: too long, or with control characters.
-absl::Status CheckLabel(const std::string& label);
+absl::Status CheckLabel(const std::string& label, const std::string& field = "label");
 void ToProto(core::nanoseconds duration, google::protobuf::Duration& out);
 void ToProto(core::WallTime time, google::protobuf::Timestamp& out);
 

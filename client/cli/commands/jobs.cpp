@@ -20,6 +20,7 @@ absl::StatusOr<v1::ListJobsRequest> RequestOf(const Arguments& arguments) {
   for (const v1::JobState state : *states) request.add_states(state);
   request.set_kernel(arguments.Text("kernel").value_or(""));
   request.set_label(arguments.Text("label").value_or(""));
+  request.set_graph(arguments.Text("graph").value_or(""));
   const auto since = arguments.Duration("since");
   if (!since.ok()) return since.status();
   if (*since && (*since)->count() <= 0)
@@ -82,6 +83,7 @@ Command JobsCommand() {
                 .choices = JobStateNames()},
                {.names = "--kernel", .value = "NAME", .help = "show only jobs of this kernel", .offer = Offer::kKernel},
                {.names = "--label", .value = "TEXT", .help = "show only jobs with this label (run --label)"},
+               {.names = "--graph", .value = "GRAPH", .help = "show only jobs of this graph (hotplate graph)"},
                {.names = "--since", .value = "TIME", .help = "show only jobs submitted within this time: 10m, 2h"},
                {.names = "--sort",
                 .value = "ORDER",

@@ -6,6 +6,7 @@
 
 #include "client/cli/catalogue/catalogue.h"
 #include "client/cli/ending.h"
+#include "client/cli/jobs/job_inputs.h"
 #include "client/cli/jobs/numpy_words.h"
 #include "client/cli/jobs/scalar_input.h"
 #include "client/cli/jobs/standard_streams.h"
@@ -143,6 +144,7 @@ class Planner {
   InputArgument Input(const std::string& name, const std::string& word) {
     if (const auto array = After(word, "array:")) return {name, InputArgument::Kind::kArray, *array};
     if (const auto path = After(word, "path:")) return {name, InputArgument::Kind::kPath, AbsolutePath(*path)};
+    if (const auto job = After(word, "job:")) return JobOutputInput(name, *job);
     if (word.empty()) violations_.push_back("input " + name + ": \"\" names no file");
     if (IsScalarWord(word)) return {name, InputArgument::Kind::kScalar, word};
     return {name, InputArgument::Kind::kFile, word};
@@ -185,6 +187,7 @@ class Planner {
     options.request_id = arguments_.Text("request-id").value_or("");
     options.detach_on_disconnect = arguments_.Flag("detach-on-disconnect");
     options.no_rerun = arguments_.Flag("no-rerun");
+    options.after = SplitAt(arguments_.All("after"), ',');
     plan_.dry_run = arguments_.Flag("dry-run");
     return absl::OkStatus();
   }
@@ -215,6 +218,11 @@ std::vector<OptionSpec> SharedJobOptions() {
        .value = "",
        .help = "give the same bits every time on one device, with any number of threads; may be slower"},
       {.names = "--label", .value = "TEXT", .help = "a label to find the job by: hotplate jobs --label TEXT"},
+      {.names = "--after",
+       .value = "JOB",
+       .help = "begin when these jobs have completed; if one does not, neither does this one",
+       .repeatable = true,
+       .offer = Offer::kJob},
       {.names = "--priority", .value = "N", .help = "-100 to 100; higher runs first (default 0)"},
       {.names = "--time-limit", .value = "TIME", .help = "end the job with TIMEOUT after this long on its device"},
       {.names = "--lease", .value = "TIME", .help = "how long the daemon keeps array:NAME (default 8h)"},
@@ -233,7 +241,8 @@ const std::vector<PositionalSpec>& JobPositionals() {
   static const std::vector<PositionalSpec> positionals = {
       {.name = "KERNEL", .help = "the kernel (hotplate kernels lists all)", .offer = Offer::kKernel},
       {.name = "INPUT",
-       .help = "the kernel's inputs, in the order that describe shows: files, array:NAME, path:FILE, numbers",
+       .help = "the kernel's inputs, in the order that describe shows: files, array:NAME, path:FILE, job:ID "
+               "(what another job makes, job:ID.OUTPUT where it makes several), numbers",
        .minimum = 0,
        .maximum = kAnyNumber,
        .offer = Offer::kFile},

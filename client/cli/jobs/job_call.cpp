@@ -6,6 +6,7 @@
 
 #include "client/cli/catalogue/catalogue.h"
 #include "client/cli/jobs/elements.h"
+#include "client/cli/jobs/job_inputs.h"
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/jobs/receipt.h"
 #include "client/cli/jobs/scalar_input.h"
@@ -33,7 +34,7 @@ absl::StatusOr<v1::KernelSpec> SpecOf(const std::string& kernel, absl::StatusOr<
 // A sentence of the daemon's that speaks of inputs by the spec's names, with the files behind these.
 std::string WithFiles(std::string message, const std::vector<InputArgument>& inputs) {
   for (const InputArgument& input : inputs) {
-    if (input.kind == InputArgument::Kind::kArray || input.kind == InputArgument::Kind::kScalar) continue;
+    if (input.kind != InputArgument::Kind::kFile && input.kind != InputArgument::Kind::kPath) continue;
     // Only if the daemon's sentence is about the input ("b is …", "b [3, 4]"), not about the expected shape.
     const std::size_t rule = message.find("; expected ");
     for (std::size_t at = message.find(input.name); at < rule; at = message.find(input.name, at + 1)) {
@@ -89,6 +90,8 @@ absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector
   auto plan = PlanJob(*kernel, options, call.words);
   if (!plan.ok()) return plan.status();
   if (const absl::Status typed = TypeScalars(*kernel, client, plan->inputs); !typed.ok()) return typed;
+  if (client.ok())
+    if (const absl::Status named = NameJobOutputs(*client, plan->inputs); !named.ok()) return named;
   auto inputs = JobInputs::Open(plan->inputs);
   if (!inputs.ok())
     return WithArraysOfThatName(Worded(inputs.status(), kernel->name() + ": " + std::string(inputs.status().message())),
@@ -112,6 +115,8 @@ absl::StatusOr<PreparedJob> PrepareExpression(const Invocation& call, const std:
     AskForOutputs(*plan);
   }
   auto client = call.Connect();
+  if (client.ok())
+    if (const absl::Status named = NameJobOutputs(*client, plan->inputs); !named.ok()) return named;
   auto inputs = JobInputs::Open(plan->inputs);
   if (!inputs.ok()) return WithArraysOfThatName(inputs.status(), plan->inputs, client);
   if (!client.ok()) return client.status();

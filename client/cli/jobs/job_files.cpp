@@ -74,6 +74,9 @@ absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& argu
       case InputArgument::Kind::kPath:
         inputs.remote_[argument.name] = client::PathRef{argument.text};
         break;
+      case InputArgument::Kind::kJob:
+        inputs.remote_[argument.name] = client::OutputRef{argument.text, argument.output};
+        break;
       case InputArgument::Kind::kScalar:
         if (auto buffer = ScalarBuffer(argument))
           inputs.scalars_[argument.name] = {{argument.dtype, {}}, std::move(buffer)};

@@ -39,6 +39,17 @@ class Known {
     return ids;
   }
 
+  // The word itself if there is no graph of that name: whoever asks for that job tells that there is none.
+  absl::StatusOr<std::vector<std::string>> OfGraph(const std::string& word) {
+    v1::ListJobsRequest request;
+    request.set_graph(word);
+    const auto jobs = client_.Jobs(request);
+    if (!jobs.ok()) return jobs.status();
+    std::vector<std::string> ids;
+    for (auto job = jobs->rbegin(); job != jobs->rend(); ++job) ids.push_back(job->id());
+    return ids.empty() ? std::vector<std::string>{word} : ids;
+  }
+
   absl::StatusOr<std::vector<std::string>> Last() {
     v1::ListJobsRequest newest;
     newest.set_page_size(1);
@@ -79,6 +90,11 @@ class Known {
 
 }  // namespace
 
+bool IsGraphWord(const std::string& word) {
+  return !word.empty() && word != "all" && word != "last" && !IsNumber(word) && !RangeOf(word) &&
+         word.find(',') == std::string::npos;
+}
+
 absl::StatusOr<std::vector<std::string>> SelectJobs(client::Client& client, const std::vector<std::string>& words,
                                                     AllJobs all) {
   Known known(client);
@@ -94,6 +110,8 @@ absl::StatusOr<std::vector<std::string>> SelectJobs(client::Client& client, cons
         ids = known.In(word, *range);
       else if (word.empty())
         ids = absl::InvalidArgumentError("job " + Quoted(listed) + " has an empty part");
+      else if (IsGraphWord(word))
+        ids = known.OfGraph(word);
       if (!ids.ok()) return ids.status();
       for (const std::string& id : *ids)
         if (std::find(selected.begin(), selected.end(), id) == selected.end()) selected.push_back(id);

@@ -1,4 +1,4 @@
-// Which jobs a command is about: "22", "last", "all", "20-24", "20,22".
+// Which jobs a command is about: "22", "last", "all", "20-24", "20,22", or a graph by its name.
 #pragma once
 
 #include <string>
@@ -10,10 +10,13 @@
 namespace hotplate::cli {
 
 // For help.
-inline constexpr char kJobWords[] = "an id, last (the newest), all, or a range as 20-24";
+inline constexpr char kJobWords[] = "an id, last (the newest), all, a range as 20-24, or a graph's name";
 
 // The jobs that "all" stands for in a command.
 enum class AllJobs { kEveryOne, kThatGoOn };
+
+// A word that can only be the name of a graph.
+bool IsGraphWord(const std::string& word);
 
 // The ids of the jobs named by `words`, each once, in the order of the words and by age within one. Asks the daemon
 // only for words that are not plain ids; the caller finds out whether an id exists. NOT_FOUND for an empty range and

@@ -95,6 +95,17 @@ std::string HeldText(const v1::DeviceFit& fit) {
   return text;
 }
 
+std::string JobsText(const google::protobuf::RepeatedPtrField<std::string>& ids) {
+  return (ids.size() == 1 ? "job " : "jobs ") + Join({ids.begin(), ids.end()}, ", ");
+}
+
+// Its device; of one that waits for other jobs, the first of these.
+std::string WhereText(const v1::Job& job) {
+  if (!job.device().empty()) return job.device();
+  if (job.waits_for_size() == 0) return "-";
+  return "after " + job.waits_for(0) + (job.waits_for_size() > 1 ? ", …" : "");
+}
+
 }  // namespace
 
 std::string StateName(int state) {
@@ -114,15 +125,14 @@ const std::vector<std::string>& JobStateNames() {
 absl::StatusOr<std::vector<v1::JobState>> ParseStates(const std::vector<std::string>& words,
                                                       const std::vector<std::string>& names) {
   std::vector<v1::JobState> states;
-  for (const std::string& word : words)
-    for (const std::string& one : SplitAt(word, ',')) {
-      std::string name = one;
-      std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
-      v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
-      if (std::find(names.begin(), names.end(), name) == names.end() || !v1::JobState_Parse(name, &state))
-        return UsageError("--state: " + Quoted(one) + " is none of " + Join(names, ", "));
-      states.push_back(state);
-    }
+  for (const std::string& one : SplitAt(words, ',')) {
+    std::string name = one;
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
+    v1::JobState state = v1::JOB_STATE_UNSPECIFIED;
+    if (std::find(names.begin(), names.end(), name) == names.end() || !v1::JobState_Parse(name, &state))
+      return UsageError("--state: " + Quoted(one) + " is none of " + Join(names, ", "));
+    states.push_back(state);
+  }
   return states;
 }
 
@@ -174,7 +184,7 @@ std::string JobTable(const std::vector<v1::Job>& jobs, const JobTableStyle& styl
     std::vector<std::string> row = {job.id(),
                                     job.kernel(),
                                     PaintedState(style.colour, job.state()),
-                                    job.device().empty() ? "-" : job.device(),
+                                    WhereText(job),
                                     QueuedFor(job),
                                     KernelTime(job),
                                     Clock(job.submit_time())};
@@ -199,7 +209,11 @@ std::string JobPage(const v1::Job& job, bool colour, bool from_daemon) {
   table.Row({"submitted", Clock(job.submit_time()) + " by session " + job.session().substr(0, 8) +
                               (job.detached() ? ", detached" : ", attached")});
   if (job.priority() != 0) table.Row({"priority", std::to_string(job.priority())});
-  if (from_daemon && job.state() == v1::PENDING)
+  if (!job.graph().empty()) table.Row({"graph", Printable(job.graph() + (job.node().empty() ? "" : ", node " + job.node()))});
+  if (job.depends_on_size() > 0) table.Row({"depends on", JobsText(job.depends_on())});
+  if (from_daemon && job.waits_for_size() > 0)
+    table.Row({"waits for", JobsText(job.waits_for())});
+  else if (from_daemon && job.state() == v1::PENDING)
     table.Row({"queue", std::to_string(job.queue_position()) + " jobs before it"});
   if (job.has_start_time()) table.Row({"started", Clock(job.start_time()) + " after " + QueuedFor(job)});
   if (from_daemon && job.state() == v1::RUNNING) table.Row({"progress", Percent(job.progress())});

@@ -40,6 +40,7 @@ Found TypeOf(InputArgument& input, absl::StatusOr<client::Client>& client) {
       return std::nullopt;
     }
     case InputArgument::Kind::kScalar:
+    case InputArgument::Kind::kJob:  // known to the daemon alone
       break;
   }
   return std::nullopt;

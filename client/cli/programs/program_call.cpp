@@ -155,6 +155,7 @@ absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const ProgramWord
   program.set_priority(static_cast<int>(priority->value_or(0)));
   program.set_request_id(call.arguments.Text("request-id").value_or(""));
   program.set_no_rerun(call.arguments.Flag("no-rerun"));
+  for (const std::string& id : SplitAt(call.arguments.All("after"), ',')) program.add_after()->set_job_id(id);
   if (*time_limit) {
     program.mutable_time_limit()->set_seconds((*time_limit)->count() / 1'000'000'000);
     program.mutable_time_limit()->set_nanos(static_cast<int>((*time_limit)->count() % 1'000'000'000));
@@ -169,6 +170,8 @@ absl::Status RunAttached(const Invocation& call, const v1::Program& program) {
     return UsageError("--request-id is for a program in the background: hotplate submit " + program.kind() + " …");
   if (program.no_rerun())
     return UsageError("--no-rerun is for a program in the background: hotplate submit " + program.kind() + " …");
+  if (program.after_size() > 0)
+    return UsageError("--after is for a program in the background: hotplate submit " + program.kind() + " …");
   auto client = call.Connect();
   if (!client.ok()) return client.status();
   signals.Connected();

@@ -67,6 +67,11 @@ const std::vector<OptionSpec>& ProgramOptions() {
       {.names = "--time-limit", .value = "TIME", .help = "end it after this time on the device"},
       {.names = "--priority", .value = "N", .help = "-100 to 100: higher runs first (default 0)"},
       {.names = "--label", .value = "TEXT", .help = "a label to find the job by (default: the program's name)"},
+      {.names = "--after",
+       .value = "JOB",
+       .help = "submitted: begin when these jobs have completed; if one does not, neither does this one",
+       .repeatable = true,
+       .offer = Offer::kJob},
       {.names = "--export",
        .value = "ALL|NONE|NAMES",
        .help = "pass these variables of your environment: all (default), only HOME, PATH and the like, or NAMES, "

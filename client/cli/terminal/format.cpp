@@ -128,6 +128,13 @@ std::vector<std::string> SplitAt(const std::string& text, char at) {
   return parts;
 }
 
+std::vector<std::string> SplitAt(const std::vector<std::string>& texts, char at) {
+  std::vector<std::string> parts;
+  for (const std::string& text : texts)
+    for (std::string& part : SplitAt(text, at)) parts.push_back(std::move(part));
+  return parts;
+}
+
 std::string Join(const std::vector<std::string>& parts, const std::string& between) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : between) + part;

@@ -6,7 +6,7 @@ import numpy as np
 
 __version__: str
 
-Inputs = dict[str, Union[np.ndarray[Any, Any], "ArrayRef", "PathRef"]]
+Inputs = dict[str, Union[np.ndarray[Any, Any], "ArrayRef", "PathRef", "OutputRef"]]
 
 class ArrayRef:
     """An array on the daemon, by its id or name."""
@@ -21,6 +21,13 @@ class PathRef:
     def __init__(self, path: str) -> None: ...
     @property
     def path(self) -> str: ...
+
+class OutputRef:
+    """An output of a call that is on its way, by that call's request id."""
+
+    def __init__(self, request_id: str, output: str) -> None: ...
+    @property
+    def output(self) -> str: ...
 
 class Options:
     """The options of a call, beside its kernel and inputs."""
@@ -74,6 +81,8 @@ class InFlight:
     def running(self) -> bool: ...
     @property
     def job_id(self) -> str: ...
+    @property
+    def request_id(self) -> str: ...
 
 class Client:
     """A connection to a daemon."""

@@ -13,6 +13,7 @@ import numpy as np
 from . import _core
 from .arguments import is_no_array, near, path, seconds, shown, text, without_mask, words
 from .arrays import Array, check_destination, described
+from .awaited import is_reference
 from .connection import Connection
 from .errors import InvalidCall, InvalidType
 from .forms import arranged
@@ -171,7 +172,7 @@ class Plan(KernelSpec):
                 value = plain[name]
                 if isinstance(value, Array):
                     converted[name] = value._ref
-                elif isinstance(value, _core.PathRef):
+                elif is_reference(value):
                     converted[name] = value
                 else:
                     self._check_fits(name, values[name], dtype)
@@ -190,7 +191,7 @@ class Plan(KernelSpec):
     def _dtype_for(self, names: Sequence[str], values: Mapping[str, Any], plain: Mapping[str, Any]) -> np.dtype[Any]:
         """The common dtype of the inputs of one type variable, by NumPy's rules."""
         dtypes = self.rules[names[0]][1]
-        here = [name for name in names if not isinstance(plain[name], _core.PathRef)]
+        here = [name for name in names if not is_reference(plain[name])]
         held = [plain[name] for name in here]
         if held and names[0] in self.bfloat16 and all(isinstance(one, Array) and one._dtype == "bfloat16" for one in held):
             return np.dtype(np.float64)  # empty lists: there is nothing to convert
@@ -371,7 +372,7 @@ class Plan(KernelSpec):
 
 def _plain(name: str, value: Any) -> Any:
     """An ndarray in any order, an Array or a reference to a file."""
-    if isinstance(value, Array):
+    if isinstance(value, (Array, _core.OutputRef)):
         return value
     if isinstance(value, os.PathLike):
         return _core.PathRef(path(name, value))

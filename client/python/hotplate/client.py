@@ -158,8 +158,9 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         Args:
             kernel: a kernel's name, a method of this client (gpu.matmul), or a function of your own, which runs in a worker
                 on the daemon's node (see `function`).
-            inputs: as `run` takes them; a function's positional arguments. Do not change the arrays before the call is
-                over: large ones are read as they are sent.
+            inputs: as `run` takes them; a function's positional arguments. Futures of other calls stand for their results:
+                between kernels the daemon passes these on, for functions they are fetched first. Do not change the arrays
+                before the call is over: large ones are read as they are sent.
             keywords: as `run` takes them; a function's own, all of them.
 
         Returns:

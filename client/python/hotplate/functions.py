@@ -13,6 +13,7 @@ import numpy as np
 from . import _core
 from .arguments import seconds, shown
 from .arrays import Array
+from .awaited import futures_in
 from .calls import Call
 from .connection import Connection
 from .environments import check_numpy, environment_of
@@ -109,6 +110,10 @@ class Function:
             TypeError: an argument that cannot be pickled.
             hotplate.JobTimeout: time_limit passed.
         """
+        if futures_in(args, kwargs):
+            from .futures import submit
+
+            return submit(self._client, self, args, kwargs).result()
         try:
             return self.prepare(self._client, args, kwargs).run()
         except NotFound as error:

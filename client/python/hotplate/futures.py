@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future, wait
-from typing import TYPE_CHECKING, Any, Optional, Sequence
+from concurrent.futures import wait
+from typing import Any, Optional, Sequence
 
+from . import _core
+from .awaited import Awaits, by_reference, check_each_is_one, futures_in, is_gone, when_done
 from .calls import Call, Plan
-from .errors import NotFound
+from .errors import InvalidType, NotFound
 from .kernels import Kernels, resolve
 from .receipt import Receipt
-
-if TYPE_CHECKING:
-    from . import _core
-
 
 # Seconds after which a wait wakes up: a signal that arrives just before its thread falls asleep, or on another thread,
 # does not wake it, and its handler would wait too.
 LOOK = 1.0
 
 
-class CallFuture(Future):  # type: ignore[type-arg]
+class CallFuture(Awaits):
     """A concurrent.futures.Future of one call.
+
+    It can be an argument of another call, before it is done: the daemon takes the result from the one to the other, and
+    nothing waits here. A call whose argument fails raises JobFailed with the reason; of a kernel with several results
+    `output` names one.
 
     Beside the standard library's methods: `cancel()` also cancels a job that is queued or runs on the daemon; `running()`
     is True while the job runs on a device; `receipt` is its Receipt, once it has completed; `job_id` is the job's id, once
@@ -46,6 +48,8 @@ class CallFuture(Future):  # type: ignore[type-arg]
         # The arguments of `_begin`, while the call may begin again.
         self._again: Optional[tuple[Plan, Sequence[Any], dict[str, Any]]] = None
         self._begun_again = False
+        # It takes results of other calls that the daemon passes on.
+        self._takes_references = False
         # Taken by the thread that settles it: at the call's end, or before that when it is cancelled.
         self._settled = threading.Lock()
         # True while an Executor counts this future among those at the daemon.
@@ -73,6 +77,32 @@ class CallFuture(Future):  # type: ignore[type-arg]
         if flight is not None:
             return flight.job_id
         return came.job_id if came is not None else ""
+
+    def output(self, name: str) -> Awaits:
+        """One of several results, as an argument of another call.
+
+        Example:
+            >>> parts = gpu.submit(gpu.svd, a)
+            >>> gpu.norm(parts.output("s"))
+        """
+        return _Output(self, name)
+
+    def _reference(self) -> Any:
+        call = self._call
+        return None if call is None else self._reference_of(call.only or _sole_output(call))
+
+    def _names(self) -> Sequence[str]:
+        call = self._call
+        if call is not None:
+            return () if call.only or len(_outputs_of(call)) == 1 else _outputs_of(call)
+        done_well = self.done() and not self.cancelled() and super().exception(0) is None
+        return getattr(super().result(0), "_fields", ()) if done_well else ()
+
+    def _reference_of(self, output: str) -> Any:
+        flight, call = self._flight, self._call
+        if flight is None or call is None or not output or not flight.request_id or output not in _outputs_of(call):
+            return None
+        return _core.OutputRef(flight.request_id, output)
 
     def cancel(self) -> bool:
         """Cancels the call. The future is cancelled at once; the job ends within its kernel's bound.
@@ -159,6 +189,16 @@ class CallFuture(Future):  # type: ignore[type-arg]
         """Gives a call to the daemon. What is wrong with its arguments becomes its end, as all that it raises."""
         self._again = None if self._begun_again else (plan, inputs, keywords)
         try:
+            if futures := futures_in(inputs, keywords):
+                if isinstance(plan, Plan):
+                    check_each_is_one(futures)
+                references = by_reference(inputs, keywords) if isinstance(plan, Plan) and not self._begun_again else None
+                if references is None and not all(future.done() for future in futures):
+                    self._again = None
+                    when_done(futures, lambda: self._begin(plan, inputs, keywords))
+                    return
+                inputs, keywords = references or by_reference(inputs, keywords)
+                self._takes_references = references is not None
             self._call = call = plan.prepare(self._client, inputs, keywords)
             if call.order is None:
                 self._fly()
@@ -169,10 +209,11 @@ class CallFuture(Future):  # type: ignore[type-arg]
             if not isinstance(error, Exception):
                 raise
 
-    def _begins_again(self, call: Call, error: BaseException) -> bool:
-        """Sends a function once more to a daemon that does not have it, as one that was started anew. It has not run."""
+    def _begins_again(self, call: Call) -> bool:
+        """Sends a call once more that has not run: a function to a daemon that does not have it, as one that was started
+        anew, and what took a result that has come here instead."""
         again, self._again = self._again, None
-        if again is None or call.order is not None or not isinstance(error, NotFound) or self._settled.locked():
+        if again is None or call.order is not None or self._settled.locked():
             return False
         self._begun_again = True
         # This thread is the library's, which must not wait.
@@ -195,8 +236,11 @@ class CallFuture(Future):  # type: ignore[type-arg]
         try:
             if call is not None and call.end_progress is not None:
                 call.end_progress()
-            if call is not None and error is not None and call.plan.forget(error) and self._begins_again(call, error):
-                return
+            if call is not None and error is not None:
+                lacks_function = call.plan.forget(error) and isinstance(error, NotFound)
+                lacks_result = self._takes_references and is_gone(error)
+                if (lacks_function or lacks_result) and self._begins_again(call):
+                    return
             if call is not None and came is not None:
                 # Even if the call was cancelled too late: the arrays that it left on the daemon are freed with it.
                 value = call.finish(came)
@@ -210,6 +254,39 @@ class CallFuture(Future):  # type: ignore[type-arg]
             self.set_exception(error)
         else:
             self.set_result(value)
+
+
+class _Output(Awaits):
+    """One of a call's results."""
+
+    def __init__(self, call: CallFuture, name: str) -> None:
+        super().__init__()
+        self._of = call
+        self._name = name
+        call.add_done_callback(self._settle)
+
+    def _settle(self, call: Any) -> None:
+        try:
+            value = call.result(0)
+            if not hasattr(value, "_fields") or self._name not in value._fields:
+                raise InvalidType(f"the call has no result {self._name!r}"
+                                  + (f"; it has {', '.join(value._fields)}" if hasattr(value, "_fields") else ""))
+            self.set_result(getattr(value, self._name))
+        except BaseException as error:
+            self.set_exception(error)
+
+    def _reference(self) -> Any:
+        return self._of._reference_of(self._name)
+
+
+def _outputs_of(call: Call) -> Sequence[str]:
+    """The outputs of a kernel's call: what others make is known when it has come."""
+    return call.plan.outputs if isinstance(call.plan, Plan) else ()
+
+
+def _sole_output(call: Call) -> str:
+    outputs = _outputs_of(call)
+    return outputs[0] if len(outputs) == 1 else ""
 
 
 def submit(client: Kernels, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _core
 from .arguments import shown, text
+from .awaited import futures_in
 from .calls import Plan
 from .connection import Connection
 from .errors import Error, NotFound, UnknownKernel
@@ -52,6 +53,10 @@ class Kernel:
         raise TypeError(f"kernel {self.name} is of {self.client!r} and cannot be pickled: pass its name, and connect there")
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        if futures_in(inputs, keywords):
+            from .futures import submit
+
+            return submit(self.client, self, inputs, keywords).result()
         return self.plan.prepare(self.client, inputs, keywords).run()
 
     @property

@@ -143,6 +143,8 @@ std::map<std::string, client::Input> HeldBuffers::Inputs(const py::dict& inputs)
       input = value.cast<client::ArrayRef>();
     } else if (py::isinstance<client::PathRef>(value)) {
       input = value.cast<client::PathRef>();
+    } else if (py::isinstance<client::OutputRef>(value)) {
+      input = value.cast<client::OutputRef>();
     } else {
       input = View(value);
     }
@@ -196,6 +198,12 @@ void BindArrays(py::module_& module) {
   py::class_<client::PathRef>(module, "PathRef", "A .npy file that the daemon can read, by its path.")
       .def(py::init<std::string>(), py::arg("path"))
       .def_readonly("path", &client::PathRef::path);
+  py::class_<client::OutputRef>(module, "OutputRef", "An output of a call that is on its way, by that call's request id.")
+      .def(py::init([](std::string request_id, std::string output) {
+             return client::OutputRef{"", std::move(output), std::move(request_id)};
+           }),
+           py::arg("request_id"), py::arg("output"))
+      .def_readonly("output", &client::OutputRef::output);
 }
 
 }  // namespace hotplate::python

@@ -20,6 +20,11 @@ void AsyncCall::Note(const v1::JobUpdate& update) {
   if (update.has_state_change()) running_ = update.state_change().state() == v1::RUNNING;
 }
 
+void AsyncCall::Sent(const std::string& request_id) {
+  const MutexLock lock(mutex_);
+  request_id_ = request_id;
+}
+
 void AsyncCall::Land(absl::StatusOr<client::JobResult> result) {
   {
     const MutexLock lock(mutex_);
@@ -71,6 +76,11 @@ std::string AsyncCall::job_id() const {
   return job_id_;
 }
 
+std::string AsyncCall::request_id() const {
+  const MutexLock lock(mutex_);
+  return request_id_;
+}
+
 void Flights::Add(const std::shared_ptr<AsyncCall>& call) {
   const MutexLock lock(mutex_);
   calls_.emplace(call.get(), call);
@@ -102,7 +112,8 @@ void BindAsyncCall(py::module_& module) {
   py::class_<AsyncCall, std::shared_ptr<AsyncCall>>(module, "InFlight", "A call in flight.")
       .def("cancel", &AsyncCall::Cancel, py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("running", &AsyncCall::running)
-      .def_property_readonly("job_id", &AsyncCall::job_id);
+      .def_property_readonly("job_id", &AsyncCall::job_id)
+      .def_property_readonly("request_id", &AsyncCall::request_id);
 }
 
 }  // namespace hotplate::python

@@ -32,6 +32,7 @@ class AsyncCall {
 
   // Without the GIL, on the library's thread.
   void Note(const v1::JobUpdate& update);
+  void Sent(const std::string& request_id);
   void Land(absl::StatusOr<client::JobResult> result);
   // With the GIL, once, after Land: calls done(Result or None, exception or None). After it nothing of Python's is
   // left here.
@@ -41,6 +42,7 @@ class AsyncCall {
   void Cancel();
   bool running() const;
   std::string job_id() const;
+  std::string request_id() const;  // empty until it is on its way
 
  private:
   HeldBuffers held_;
@@ -52,7 +54,7 @@ class AsyncCall {
 
   mutable Mutex mutex_;
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
-  std::string job_id_ ABSL_GUARDED_BY(mutex_);
+  std::string job_id_ ABSL_GUARDED_BY(mutex_), request_id_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The unfinished calls of a client.

@@ -204,6 +204,7 @@ std::shared_ptr<AsyncCall> PyClient::RunAsync(const std::string& kernel, const p
     call->Note(update);
     if (on_update) on_update(update);
   };
+  job.on_sent = [call](const std::string& request_id) { call->Sent(request_id); };
   const auto ended = [call, deliveries = deliveries_](absl::StatusOr<client::JobResult> result) {
     call->Land(std::move(result));
     deliveries->Add(call);

@@ -34,10 +34,11 @@ import numpy.typing as npt
 from .aio import AioKernel
 from .arguments import Seconds
 from .arrays import Array
+from .awaited import Awaits
 from .kernels import Kernel
 from .receipt import Receipt
 
-Input = Union[npt.ArrayLike, Array, os.PathLike[str]]
+Input = Union[npt.ArrayLike, Array, Awaits, os.PathLike[str]]
 Real = Union[float, np.floating[Any], np.integer[Any]]
 Bool = Union[bool, np.bool_]
 Shape = Union[SupportsIndex, Sequence[SupportsIndex]]

@@ -9,15 +9,12 @@
 #include "kernels/array/quoted.h"
 #include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
+#include "server/core/jobs/spec_by_name.h"
+#include "server/core/named_status.h"
 #include "server/core/run/outside_work.h"
 
 namespace hotplate::core {
 namespace {
-
-// A refusal of another part of the daemon, as one about this field.
-absl::Status About(const std::string& field, const absl::Status& status) {
-  return Refused(status.code(), {{field, absl::StrCat(field, ": ", status.message())}});
-}
 
 bool IsCpu(const Device& device) { return device.info().backend == "cpu"; }
 
@@ -33,6 +30,12 @@ std::string Names(const std::vector<ArgumentSpec>& arguments) {
   std::string text;
   for (const ArgumentSpec& argument : arguments) absl::StrAppend(&text, text.empty() ? "" : ", ", argument.name);
   return text.empty() ? "none" : text;
+}
+
+void CheckPriority(const JobRequest& request, std::vector<FieldViolation>& violations) {
+  if (std::abs(static_cast<long>(request.priority)) <= kMaxPriority) return;
+  violations.push_back({"priority", absl::StrCat("priority ", request.priority, " is not between -", kMaxPriority,
+                                                 " and ", kMaxPriority)});
 }
 
 }  // namespace
@@ -61,10 +64,7 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
   if (!spec.ok()) return spec.status();
 
   std::vector<FieldViolation> violations;
-  if (std::abs(static_cast<long>(request.priority)) > kMaxPriority) {
-    violations.push_back({"priority", absl::StrCat("priority ", request.priority, " is not between -", kMaxPriority,
-                                                   " and ", kMaxPriority)});
-  }
+  CheckPriority(request, violations);
   if (absl::Status status = ResolveInputs(who, request, data, violations); !status.ok()) return status;
 
   std::map<std::string, Signature> signatures;
@@ -101,6 +101,7 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
       if (auto* buffer = std::get_if<Buffer>(&input.source)) bound.buffer = std::move(*buffer);
       if (auto* file = std::get_if<File>(&input.source)) bound.file = std::move(*file);
       if (auto* stored = std::get_if<StoredArray>(&input.source)) bound.stored = std::move(stored->path);
+      bound.pending = std::holds_alternative<OutputOf>(input.source);
     }
   }
   if (absl::Status status = BindOutputs(who, request, job, violations); !status.ok()) return status;
@@ -120,6 +121,17 @@ absl::StatusOr<SharedSpec> Binder::KnownSpec(const Principal& who, const JobRequ
                                                    expression::kKernel, "\""));
   }
   return catalogues_.For(who)->Find(request.kernel);
+}
+
+absl::StatusOr<SharedSpec> Binder::SpecOfUnbound(const Principal& who, const JobRequest& request) const {
+  std::vector<FieldViolation> violations;
+  CheckPriority(request, violations);
+  if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
+  const auto is_asked_for = [&](const auto& device) { return device->info().id == request.device; };
+  const bool any = request.device.empty() || request.device == kAnyDevice;
+  if (!any && std::none_of(devices_.begin(), devices_.end(), is_asked_for)) return NoSuchDevice(devices_, request.device);
+  if (request.work == nullptr && request.kernel == expression::kKernel) return SpecByName(request.kernel);
+  return KnownSpec(who, request);
 }
 
 absl::StatusOr<SharedSpec> Binder::ExpressionSpec(const JobRequest& request,
@@ -158,21 +170,28 @@ absl::Status Binder::ResolveInputs(const Principal& who, JobRequest& request, Da
                                    std::vector<FieldViolation>& violations) const {
   const JobInput* on_device = nullptr;  // the first that is on one
   std::string device;
+  const auto note_device = [&](const JobInput& input, const std::string& its) {
+    if (!its.empty() && on_device == nullptr) {
+      on_device = &input;
+      device = its;
+    } else if (!its.empty() && its != device && request.device.empty() && request.work == nullptr) {
+      violations.push_back(
+          {"inputs." + input.name, absl::StrCat(input.name, " is on ", its, ", and ", on_device->name, " on ", device,
+                                                ": bring both to one device, or ask for one")});
+    }
+  };
   for (JobInput& input : request.inputs) {
     const std::string field = "inputs." + input.name;
     if (const auto* id = std::get_if<std::string>(&input.source)) {
       absl::StatusOr<ArrayStore::Reader> reader = arrays_.Open(who, *id);
       if (!reader.ok()) return About(field, reader.status());
       input.signature = reader->array.signature;
-      const std::string& its = reader->array.device;
-      if (!its.empty() && on_device == nullptr) {
-        on_device = &input;
-        device = its;
-      } else if (!its.empty() && its != device && request.device.empty() && request.work == nullptr) {
-        violations.push_back({field, absl::StrCat(input.name, " is on ", its, ", and ", on_device->name, " on ", device,
-                                                  ": bring both to one device, or ask for one")});
-      }
+      note_device(input, reader->array.device);
       input.source = std::move(reader->buffer);
+      continue;
+    }
+    if (const auto* output = std::get_if<OutputOf>(&input.source)) {
+      note_device(input, output->device);
       continue;
     }
     if (const auto* file = std::get_if<std::shared_ptr<const NpyFile>>(&input.source); file != nullptr && *file) {
@@ -244,6 +263,12 @@ absl::Status Binder::BindOutputs(const Principal& who, const JobRequest& request
     }
     seen[at] = true;
     job.outputs[at].file = output.file;
+    job.outputs[at].for_jobs = output.for_jobs > 0;
+    if (output.for_jobs > 0 && (output.keep || output.file != nullptr)) {
+      violations.push_back({field, absl::StrCat(output.name, ": it is for other jobs alone (for_jobs is ",
+                                                output.for_jobs, "), and so neither kept nor written to a file")});
+      continue;
+    }
     if (output.file != nullptr && output.keep) {
       violations.push_back({field, absl::StrCat(output.name, ": it is to be kept as an array and to be written to ",
                                                 output.file->path(), ": it can be one of the two")});
@@ -280,7 +305,8 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
   std::uint64_t output_bytes = 0, to_load = 0;
   for (const BoundOutput& output : job.outputs) output_bytes += output.bytes;
   for (std::size_t i = 0; i < job.inputs.size(); ++i) {
-    if (job.inputs[i].buffer == nullptr) to_load += ByteSize(job.call.inputs[i]).value_or(0);
+    const bool to_be_read = job.inputs[i].buffer == nullptr && !job.inputs[i].pending;
+    if (to_be_read) to_load += ByteSize(job.call.inputs[i]).value_or(0);
   }
 
   const std::string& name = job.call.spec->name();

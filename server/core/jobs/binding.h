@@ -20,23 +20,27 @@
 namespace hotplate::core {
 
 struct BoundInput {
-  // One of the two; neither where Check was given a signature alone.
+  // One of the two; neither where Check was given a signature alone, and where another job has yet to make it.
   std::shared_ptr<const HostBuffer> buffer;
   std::shared_ptr<const NpyFile> file;
   std::string stored = {};  // the path of a StoredArray
+  bool pending = false;     // another job has yet to make it
 };
 
 struct BoundOutput {
   std::uint64_t bytes = 0;  // at most
   bool keep = false;
+  bool for_jobs = false;  // JobOutput::for_jobs
   std::optional<nanoseconds> lease;
   ArrayStore::NameHold name;
   std::shared_ptr<PlacedFile> file = {};  // null: none
+  // As an array, on its device where that has memory of its own.
+  bool stays() const { return keep || for_jobs; }
 };
 
 // Everything in the spec's order.
 struct BoundJob {
-  SharedSpec spec;  // of the call; becomes the job's
+  SharedSpec spec;  // of the call
   BoundCall call;
   std::vector<BoundInput> inputs;
   std::vector<BoundOutput> outputs;
@@ -68,6 +72,8 @@ class Binder {
   // its needs.
   absl::StatusOr<BoundJob> Bind(const Principal& who, JobRequest& request, Data data,
                                 const std::vector<std::string>& lost) const;
+  // The spec of a job that cannot be bound yet, since an input is not known: its own, or one that has its name alone.
+  absl::StatusOr<SharedSpec> SpecOfUnbound(const Principal& who, const JobRequest& request) const;
 
   static absl::Status CheckRequestId(const JobRequest& request);
   // The limits of time, against the end of the allocation.

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,7 +54,8 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   BoundJob bound;                     // when the job has ended, all but its parameters is gone
   std::string request_key;            // JobTable::RequestKey of its request id; empty without one
   std::uint64_t payload_hash = 0;
-  std::string label;
+  std::string label, graph, node;
+  std::vector<JobId> depends_on;  // jobs whose outputs it takes, or that it comes after
   std::optional<nanoseconds> time_limit;
   DisconnectPolicy on_disconnect = DisconnectPolicy::kDefault;
   bool submitted_attached = false;
@@ -79,6 +81,11 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
 
   // It is being written down: nobody sees it until it is acknowledged.
   bool hidden = false;
+
+  // The dependencies' own: how many jobs have yet to take an output that is for jobs alone, by its name; and which job
+  // was the first to fail of those that this one depends on, as a sentence.
+  std::map<std::string, std::uint32_t> takers;
+  std::string cause;
 
   // The table's own.
   std::uint64_t retained_bytes = 0;  // of inline results

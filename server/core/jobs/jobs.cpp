@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
+#include "server/core/jobs/make_job.h"
 #include "server/core/run/outside_work.h"
 
 namespace hotplate::core {
@@ -164,6 +165,11 @@ void Jobs::End(Job& job, JobEnd end, std::vector<ArrayId> owned_arrays) {
                          [this, kept = job.shared_from_this(), event] { EndNow(*kept, event); });
 }
 
+void Jobs::Bind(Job& job, BoundJob bound) {
+  MutexLock lock(mutex_);
+  SetBound(job, std::move(bound));
+}
+
 std::uint64_t Jobs::SequenceOfNext(const Job& job) const {
   MutexLock lock(mutex_);
   return job.change_count() + 1;
@@ -191,6 +197,7 @@ void Jobs::EndNow(Job& job, JobEvent event) {
   if (job.session != nullptr) sessions_.EndJob(*job.session, event.at);  // none: it could not come back
   // Whoever hears of an end may at once ask for the memory and the names that the job had.
   bound = BoundJob();
+  if (follow_) follow_(job);
   Tell(job);
   FreeOwned(evicted);
   LogEnd(job);

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,7 +34,7 @@ struct JobFilter {
   std::size_t limit = 100;
   std::string before_id = {};           // for the next page: only jobs older than this one
   std::vector<JobState> states = {};    // none: any
-  std::string kernel = {}, label = {};  // empty: any
+  std::string kernel = {}, label = {}, graph = {};  // empty: any
   std::optional<WallTime> submitted_since = std::nullopt;
 };
 
@@ -87,6 +88,18 @@ class Jobs {
     std::string cancel_reason;
   };
   Standing StandingOf(const Job& job) const;
+  // An output of a job, as far as it is known.
+  struct Making {
+    std::shared_ptr<const JobEnd> end;  // null while it goes on; then also:
+    std::optional<Signature> signature;
+    std::string device;       // that it will be kept on; empty: any
+    std::string other_names;  // the job is known to have these outputs, and none of that name
+  };
+  Making MakingOf(const Job& job, const std::string& output) const;
+  // Binds a job that could not be bound before, and is not queued yet.
+  void Bind(Job& job, BoundJob bound);
+  // Called of each job that ended, before anybody is told so, with no lock held. Before the first job.
+  void SetFollower(std::function<void(Job&)> follow) { follow_ = std::move(follow); }
 
   // Clients. Tells every change from `from_sequence` on, those that have been at once.
   absl::Status Watch(const Principal& who, const JobId& id, std::uint64_t from_sequence,
@@ -151,6 +164,7 @@ class Jobs {
   const Clock& clock_;
   const LogSink& log_;
   JobNumbers numbers_;
+  std::function<void(Job&)> follow_;
 
   mutable Mutex mutex_;
   CondVar ended_;  // a job has, or an observer has heard of it

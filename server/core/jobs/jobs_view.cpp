@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "server/core/jobs/jobs.h"
 #include "server/core/run/outside_work.h"
 
@@ -29,6 +30,7 @@ bool Passes(const Job& job, const JobFilter& filter) {
   if (!filter.kernel.empty() && job.spec().name() != filter.kernel) return false;
   if (!filter.label.empty() && job.label != filter.label) return false;
   if (filter.unfetched_only && !IsUnfetched(job)) return false;
+  if (!filter.graph.empty() && job.graph != filter.graph) return false;
   return !filter.submitted_since || job.change(0).time >= *filter.submitted_since;
 }
 
@@ -73,7 +75,35 @@ JobSnapshot Jobs::SnapshotLocked(const Job& job) const {
   snapshot.durable = job.durable;
   snapshot.cancel_requested = record.cancel_requested;
   snapshot.end = record.end;
+  snapshot.graph = job.graph;
+  snapshot.node = job.node;
+  snapshot.depends_on = job.depends_on;
+  for (const JobId& id : job.depends_on) {
+    if (IsEnd(record.state)) break;
+    const std::shared_ptr<Job> other = table_.Find(job.owner, id.value());
+    if (other != nullptr && !IsEnd(other->record().state)) snapshot.waits_for.push_back(id);
+  }
   return snapshot;
+}
+
+Jobs::Making Jobs::MakingOf(const Job& job, const std::string& output) const {
+  MutexLock lock(mutex_);
+  Making making;
+  making.end = job.record().end;
+  // What other work makes is known when it has ended.
+  if (making.end != nullptr || output.empty() || job.work != nullptr) return making;
+  const KernelSpec& spec = job.bound.call.spec == nullptr ? job.spec() : *job.bound.call.spec;
+  for (std::size_t i = 0; i < spec.outputs().size(); ++i) {
+    if (spec.outputs()[i].name != output) continue;
+    const bool known = job.bound.call.spec != nullptr && !spec.output_rules()[i].shape.at_most;
+    if (known) making.signature = job.bound.call.outputs[i];
+    if (known && job.bound.outputs[i].keep) making.device = job.bound.device;
+    return making;
+  }
+  std::vector<std::string> names;
+  for (const ArgumentSpec& one : spec.outputs()) names.push_back(one.name);
+  making.other_names = absl::StrJoin(names, ", ");
+  return making;
 }
 
 std::vector<JobSnapshot> Jobs::List(const Principal& who, const JobFilter& filter) const {

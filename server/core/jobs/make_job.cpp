@@ -30,12 +30,15 @@ bool IsTiny(const BoundJob& job) {
   return work && *work > 0 && *work <= kTinyWork;
 }
 
+bool IsBound(const BoundJob& job) { return job.call.spec != nullptr; }
+
 // The most that its results may have inline.
 std::uint64_t MostInlineBytes(const BoundJob& job, std::uint64_t inline_bytes) {
+  if (!IsBound(job)) return inline_bytes;
   std::uint64_t bytes = 0;
   bool at_most = false;
   for (std::size_t i = 0; i < job.outputs.size(); ++i) {
-    if (job.outputs[i].keep) continue;
+    if (job.outputs[i].stays()) continue;
     bytes += job.outputs[i].bytes;
     at_most |= job.call.spec->output_rules()[i].shape.at_most;
   }
@@ -52,6 +55,11 @@ std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, Bo
   job->request_key = std::move(request_key);
   job->payload_hash = request.payload_hash;
   job->label = request.label;
+  job->graph = request.graph;
+  job->node = request.node;
+  for (const JobOutput& output : request.outputs) {
+    if (output.for_jobs > 0) job->takers[output.name] = output.for_jobs;
+  }
   job->time_limit = request.time_limit;
   job->submitted_attached = request.attached;
   job->on_disconnect = request.on_disconnect;
@@ -59,27 +67,32 @@ std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, Bo
   job->may_rerun = request.may_rerun;
   // Work of a user's may take the daemon along, and is counted before it can.
   job->waits_for_start = job->durable && (!request.may_rerun || request.work != nullptr ||
-                                          std::any_of(bound.outputs.begin(), bound.outputs.end(),
+                                          std::any_of(request.outputs.begin(), request.outputs.end(),
                                                       [](const auto& one) { return one.file != nullptr; }));
-  job->tiny = !request.durable && IsTiny(bound);
+  job->tiny = !request.durable && IsBound(bound) && IsTiny(bound);
   job->keeps_request = !job->request_key.empty() && !request.forget_when_delivered;
   job->promised = job->keeps_request || !request.attached || request.on_disconnect == DisconnectPolicy::kDetach;
   job->work = request.work;
   if (job->promised) {
     job->promised_bytes = job->work != nullptr ? job->work->most_kept_bytes() : MostInlineBytes(bound, inline_bytes);
   }
-  job->bound = std::move(bound);
-
   job->priority = request.priority;
+  SetBound(*job, std::move(bound));
   job->kernel = std::move(job->bound.spec);
-  job->needs = job->bound.needs;
-  job->turn = job->bound.turn;
-  job->workers = job->bound.workers;
-  for (const DeviceNeed& need : job->needs) job->devices |= std::uint64_t{1} << need.device;
-  for (const BoundOutput& output : job->bound.outputs) {
-    if (output.keep) job->kept_bytes += output.bytes;
-  }
   return job;
+}
+
+void SetBound(Job& job, BoundJob bound) {
+  job.bound = std::move(bound);
+  job.needs = job.bound.needs;
+  job.turn = job.bound.turn;
+  job.workers = job.bound.workers;
+  job.devices = 0;
+  for (const DeviceNeed& need : job.needs) job.devices |= std::uint64_t{1} << need.device;
+  job.kept_bytes = 0;
+  for (const BoundOutput& output : job.bound.outputs) {
+    if (output.stays()) job.kept_bytes += output.bytes;
+  }
 }
 
 }  // namespace hotplate::core

@@ -3,15 +3,10 @@
 #include <utility>
 
 #include "server/core/jobs/make_job.h"
+#include "server/core/jobs/spec_by_name.h"
 
 namespace hotplate::core {
 namespace {
-
-// Without inputs and outputs: this daemon may not have the kernel, and knows its name only.
-SharedSpec SpecByName(const std::string& name) {
-  absl::StatusOr<KernelSpec> spec = KernelSpecBuilder(name, "of a daemon before this one").NoOutputs().Build();
-  return spec.ok() ? std::make_shared<const KernelSpec>(*std::move(spec)) : SpecByName("unknown");
-}
 
 std::ptrdiff_t LastPending(const std::vector<StateChange>& changes) {
   auto at = static_cast<std::ptrdiff_t>(changes.size()) - 1;
@@ -22,6 +17,7 @@ std::ptrdiff_t LastPending(const std::vector<StateChange>& changes) {
 }  // namespace
 
 std::shared_ptr<Job> MakeRestored(const RestoredJob& restored, BoundJob bound, std::uint64_t inline_bytes) {
+  // This daemon may not have the kernel.
   if (bound.spec == nullptr) bound.spec = SpecByName(restored.request.kernel);
   std::shared_ptr<Job> job =
       MakeJob(restored.owner, restored.request, std::move(bound), restored.request_key, inline_bytes);

@@ -198,7 +198,7 @@ void Lanes::Run(const Scheduler::Begun& begun) {
   parts_.jobs.Started(job, parts_.devices[seat.device()].info().id, begun.time);
   RunResult result = job.work != nullptr
                          ? seat.runner->RunOutside(job, parts_.devices[seat.device()], parts_.scheduler)
-                         : seat.runner->Run(job, job.spec().Hash(), *job.NeedOf(seat.device()),
+                         : seat.runner->Run(job, job.bound.call.spec->Hash(), *job.NeedOf(seat.device()),
                                             [&](const Task& task) { return seat.lane->Run(task, job.control); });
   Finish(seat, job, begun, std::move(result));
 }

@@ -14,9 +14,11 @@ absl::Status MakeArrays(Job& job, const Jobs::Standing& standing, bool all, bool
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     BoundOutput& wanted = job.bound.outputs[i];
     if (outputs[i].data == nullptr) continue;  // it is in a file
-    if (!wanted.keep && !all) continue;
+    if (!wanted.stays() && !all) continue;
+    outputs[i].for_jobs = wanted.for_jobs;
     // An array of no session is freed with the job: nobody else would free it.
-    const bool goes_with_job = !wanted.lease && (session_ended || (!wanted.keep && !standing.attached));
+    const bool for_nobody = session_ended || wanted.for_jobs || (!wanted.keep && !standing.attached);
+    const bool goes_with_job = !wanted.lease && for_nobody;
     Principal owner = job.owner;
     if (goes_with_job) owner.session = SessionId();
     absl::StatusOr<ArraySnapshot> array =
@@ -32,7 +34,7 @@ absl::Status MakeArrays(Job& job, const Jobs::Standing& standing, bool all, bool
     made.push_back(array->id);
     if (goes_with_job) owned.push_back(array->id);
     // Whoever waits for the job comes for it, and a drain for them.
-    if (!wanted.keep && standing.attached && standing.watched) arrays.MarkUnread(array->id);
+    if (!wanted.stays() && standing.attached && standing.watched) arrays.MarkUnread(array->id);
   }
   return absl::OkStatus();
 }
@@ -45,7 +47,7 @@ absl::Status PlaceOutputs(Job& job, const Jobs::Standing& standing, std::uint64_
   std::uint64_t bytes = 0;
   bool any_kept = false;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    if (job.bound.outputs[i].keep) {
+    if (job.bound.outputs[i].stays()) {
       any_kept = true;
     } else if (outputs[i].data != nullptr) {
       bytes += outputs[i].data->size();

@@ -219,7 +219,7 @@ absl::Status TaskRunner::CutToSize(const Job& job, std::size_t output, JobOutput
   const std::size_t planned_bytes = value.data->size();
   if (bytes == planned_bytes) return absl::OkStatus();
   // The planned buffer goes as soon as it is copied: what was computed does not fail for want of room for both.
-  absl::StatusOr<std::shared_ptr<HostBuffer>> exact = job.bound.outputs[output].keep
+  absl::StatusOr<std::shared_ptr<HostBuffer>> exact = job.bound.outputs[output].stays()
                                                           ? arrays_.AllocateArray(bytes, planned_bytes)
                                                           : arrays_.AllocateBuffer(bytes, planned_bytes);
   if (!exact.ok()) return Named(value.name, exact.status());
@@ -267,7 +267,7 @@ absl::Status TaskRunner::Gather(Job& job, RunResult& result) {
     const BoundOutput& output = job.bound.outputs[i];
     // One that is not kept goes to the client, however large: it is not to take a device's memory from those that stay.
     absl::StatusOr<std::shared_ptr<HostBuffer>> buffer =
-        output.keep ? arrays_.AllocateArray(output.bytes) : arrays_.AllocateBuffer(output.bytes);
+        output.stays() ? arrays_.AllocateArray(output.bytes) : arrays_.AllocateBuffer(output.bytes);
     if (!buffer.ok()) return Named(call.spec->outputs()[i].name, buffer.status());
     outputs_.push_back(*std::move(buffer));
   }

@@ -139,6 +139,7 @@ class Scheduler {
   // No more entries are taken; every thread leaves Take.
   void Stop();
 
+  std::uint64_t all_devices() const;  // as QueueEntry::devices
   std::size_t waiting() const;
   std::uint32_t running() const;
   std::uint64_t ran_borrowed() const;

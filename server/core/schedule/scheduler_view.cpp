@@ -22,6 +22,11 @@ nanoseconds Scheduler::BusyUntil(const DeviceState& device, SteadyTime now) cons
   return busy;
 }
 
+std::uint64_t Scheduler::all_devices() const {
+  MutexLock lock(mutex_);
+  return devices_.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << devices_.size()) - 1;
+}
+
 std::size_t Scheduler::waiting() const {
   MutexLock lock(mutex_);
   return Waiting();

@@ -1,0 +1,109 @@
+#include "client/cli/graphs/graph_run.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "client/cli/jobs/job_call.h"
+#include "client/cli/jobs/job_text.h"
+#include "client/cli/jobs/progress.h"
+#include "client/cli/terminal/json.h"
+
+namespace hotplate::cli {
+
+absl::Status GraphRun::OfNode(std::size_t place, const absl::Status& status) const {
+  return Worded(status, absl::StrCat("[", nodes_[place].node.name, "] ", status.message()));
+}
+
+absl::StatusOr<std::string> GraphRun::SubmitNode(PlannedNode& node, const client::Cancellation& cancellation) {
+  std::vector<std::string> after;
+  for (const std::size_t other : node.after) after.push_back(ids_[other]);
+  if (node.node.kind == GraphNode::Kind::kProgram) {
+    for (const std::string& id : after) node.program.add_after()->set_job_id(id);
+    node.program.set_graph(graph_);
+    node.program.set_node(node.node.name);
+    return client_.SubmitProgram(node.program, &cancellation);
+  }
+  if (const absl::Status loaded = node.inputs.Load(); !loaded.ok()) return loaded;
+  std::map<std::string, client::Input> inputs = node.inputs.Inputs();
+  for (const auto& [name, maker] : node.made_by) inputs[name] = client::OutputRef{ids_[maker.first], maker.second};
+  client::JobOptions options = node.plan.options;
+  options.after = after;
+  options.graph = graph_;
+  options.node = node.node.name;
+  for (const auto& [output, takers] : node.takers) {
+    const bool is_wanted = std::any_of(node.plan.outputs.begin(), node.plan.outputs.end(),
+                                       [&](const OutputArgument& one) { return one.name == output; });
+    if (!is_wanted) options.for_jobs[output] = takers;
+  }
+  return client_.Submit(node.plan.kernel.name(), inputs, options, &cancellation);
+}
+
+absl::Status GraphRun::Submit(const client::Cancellation& cancellation) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const auto id = SubmitNode(nodes_[i], cancellation);
+    if (!id.ok()) {
+      Cancel();
+      return OfNode(i, NamingFiles(Settled(id.status()), nodes_[i].plan.inputs));
+    }
+    ids_.push_back(*id);
+  }
+  return absl::OkStatus();
+}
+
+void GraphRun::Cancel() {
+  for (const std::string& id : ids_) client_.Cancel(id).IgnoreError();  // it may have ended
+}
+
+absl::Status GraphRun::DeliverNode(std::size_t place, const client::Cancellation& cancellation) {
+  PlannedNode& node = nodes_[place];
+  std::vector<OutputArgument> places = node.plan.outputs;
+  std::erase_if(places, [](const OutputArgument& output) { return !output.IsFileHere(); });
+  auto files = JobOutputs::Open(places);
+  if (!files.ok()) return files.status();
+  client::JobOptions options;
+  options.take_output = [&](const std::string& output, const Signature& signature, std::uint64_t offset,
+                            std::span<const std::byte> piece) { return files->Take(output, signature, offset, piece); };
+  auto result = client_.Fetch(ids_[place], options, &cancellation);
+  if (!files->take_error().ok()) return files->take_error();
+  if (!result.ok()) return result.status();
+  return cli::Deliver(call_, node.plan.kernel, node.plan.outputs, *files, *std::move(result));
+}
+
+absl::Status GraphRun::Deliver(const client::Cancellation& cancellation) {
+  absl::Status first;
+  std::size_t not_completed = 0;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Progress progress(call_.console, call_.output.talkative());
+    const auto end = client_.Watch(
+        ids_[i], [&progress](const v1::JobUpdate& update) { progress.Update(update); }, &cancellation);
+    progress.Clear();
+    if (!end.ok()) return OfNode(i, end.status());
+    if (end->state() != v1::COMPLETED) {
+      ++not_completed;
+      call_.output.Answer([] { return std::string(); }, [&] { return EndJson(ids_[i], *end); }, "");
+      const auto why = client_.Fetch(ids_[i], client::JobOptions(), &cancellation);
+      if (first.ok()) first = OfNode(i, why.status());
+      continue;
+    }
+    if (!nodes_[i].HasResult()) continue;
+    const absl::Status delivered = DeliverNode(i, cancellation);
+    if (!delivered.ok() && cancellation.cancelled()) return OfNode(i, delivered);
+    if (!delivered.ok() && first.ok()) first = OfNode(i, delivered);
+  }
+  if (not_completed < 2) return first;
+  return Worded(first, absl::StrCat(first.message(), "\n", not_completed - 1, " more of ", nodes_.size(),
+                                    " nodes did not complete: hotplate show ", graph_));
+}
+
+std::string GraphRun::Text() const {
+  const std::string which = ids_.size() == 1 ? "job " + ids_.front() : ids_.front() + " to " + ids_.back();
+  return absl::StrCat("graph ", graph_, ": ", ids_.size(), ids_.size() == 1 ? " job" : " jobs", " queued, ", which);
+}
+
+std::string GraphRun::Json() const {
+  JsonObject nodes;
+  for (std::size_t i = 0; i < ids_.size(); ++i) nodes.Text(nodes_[i].node.name, ids_[i]);
+  return JsonObject().Text("graph", graph_).Raw("nodes", nodes.Json()).Json();
+}
+
+}  // namespace hotplate::cli

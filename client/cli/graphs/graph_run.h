@@ -1,0 +1,44 @@
+// Runs the jobs of a graph: queues them all, and then, if somebody waits, brings their results home.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/cli/command.h"
+#include "client/cli/graphs/graph_plan.h"
+
+namespace hotplate::cli {
+
+class GraphRun {
+ public:
+  // `graph`: the name that its jobs are listed by.
+  GraphRun(const Invocation& call, client::Client client, std::string graph, std::vector<PlannedNode> nodes)
+      : call_(call), client_(std::move(client)), graph_(std::move(graph)), nodes_(std::move(nodes)) {}
+
+  // Sends the inputs and queues the jobs, each behind those that it needs. If one is refused, those before it are
+  // cancelled, and the refusal names the node.
+  absl::Status Submit(const client::Cancellation& cancellation);
+  // Waits for all of them, writes their files and prints their results. The first node that did not complete is the
+  // error.
+  absl::Status Deliver(const client::Cancellation& cancellation);
+  // Cancels what goes on.
+  void Cancel();
+
+  std::string Text() const;  // "graph normal-3f2a: 3 jobs queued, 12 to 14"
+  std::string Json() const;  // {"graph": …, "nodes": {NAME: ID, …}}
+  const std::string& graph() const { return graph_; }
+
+ private:
+  absl::StatusOr<std::string> SubmitNode(PlannedNode& node, const client::Cancellation& cancellation);
+  absl::Status DeliverNode(std::size_t place, const client::Cancellation& cancellation);
+  // "[gram] job 12 …"
+  absl::Status OfNode(std::size_t place, const absl::Status& status) const;
+
+  const Invocation& call_;
+  client::Client client_;
+  const std::string graph_;
+  std::vector<PlannedNode> nodes_;
+  std::vector<std::string> ids_;  // of the jobs that were queued, by node
+};
+
+}  // namespace hotplate::cli

@@ -1,0 +1,90 @@
+"""Arguments that are results yet to come: futures of other calls."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+from typing import Any, Callable, Iterable, Mapping, Sequence
+
+from . import _core
+from .errors import Busy, InvalidType, NotFound
+
+
+class Awaits(Future):  # type: ignore[type-arg]
+    """A future that can be an argument of another call."""
+
+    def _reference(self) -> Any:
+        """What the daemon knows the result by, or None."""
+        return None
+
+    def _names(self) -> Sequence[str]:
+        """Of several results; empty if it is one, or not known yet."""
+        return ()
+
+
+def check_each_is_one(futures: Iterable[Awaits]) -> None:
+    """Raises InvalidType for a future of several results, of which a kernel takes one."""
+    for future in futures:
+        if names := future._names():
+            raise InvalidType(f"that call has the results {', '.join(names)}: pass one of them, future.output({names[0]!r})")
+
+
+def futures_in(inputs: Iterable[Any], keywords: Mapping[str, Any]) -> list[Awaits]:
+    """The futures among a call's arguments.
+
+    Raises:
+        InvalidType: a future of another library.
+    """
+    found = [value for value in (*inputs, *keywords.values()) if isinstance(value, Future)]
+    for future in found:
+        if not isinstance(future, Awaits):
+            raise InvalidType(f"a {type(future).__name__} is no result: pass its .result(), or a future of gpu.submit")
+    return found
+
+
+def by_reference(inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    """The arguments with what the daemon knows results by that are yet to come; None if it knows one of them not.
+
+    Raises:
+        Exception: the error of a future that is done.
+    """
+    def taken(value: Any) -> Any:
+        if not isinstance(value, Awaits):
+            return value
+        if value.done():
+            return value.result(0)
+        return value._reference()
+
+    values = [taken(value) for value in inputs]
+    words = {name: taken(value) for name, value in keywords.items()}
+    lacks = any(new is None and old is not None for new, old in zip((*values, *words.values()), (*inputs, *keywords.values())))
+    return None if lacks else (values, words)
+
+
+def when_done(futures: Sequence[Awaits], then: Callable[[], None]) -> None:
+    """Calls `then` on a thread of its own when all of them are done."""
+    left = len(futures)
+    lock = threading.Lock()
+
+    def one_is_done(future: Any) -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            last = left == 0
+        if last:
+            # This thread may be the library's, which must not wait.
+            threading.Thread(target=then, daemon=True).start()
+
+    for future in futures:
+        future.add_done_callback(one_is_done)
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether a call was refused because a result on which it depends has come here instead, and is not there any more."""
+    fields = [field for field, _ in getattr(error, "violations", ())]
+    return isinstance(error, (NotFound, Busy)) and any(field.startswith("inputs.") for field in fields)
+
+
+def is_reference(value: Any) -> bool:
+    """Whether the daemon alone knows the dtype of an input."""
+    return isinstance(value, (_core.PathRef, _core.OutputRef))

@@ -1,0 +1,127 @@
+#include "server/core/held_jobs.h"
+
+#include <deque>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace hotplate::core {
+
+absl::StatusOr<HeldJobs::Prepared> HeldJobs::Prepare(const Principal& who, JobRequest& request) {
+  Prepared prepared;
+  if (Dependencies::DependsOnOthers(request)) {
+    absl::StatusOr<Dependencies::Lookup> lookup = dependencies_.LookUp(who, request, /*take=*/true);
+    if (!lookup.ok()) return lookup.status();
+    // The place of work that is no kernel depends on its inputs, too.
+    const bool later = !lookup->known || (request.work != nullptr && !lookup->wanted.empty());
+    prepared.depends_on = std::move(lookup->jobs);
+    if (lookup->waits) prepared.held.emplace().wanted = std::move(lookup->wanted);
+    if (later) {
+      absl::StatusOr<SharedSpec> spec = parts_.binder.SpecOfUnbound(who, request);
+      if (!spec.ok()) return spec.status();
+      prepared.bound.spec = *std::move(spec);
+      prepared.held->request = request;
+      return prepared;
+    }
+  }
+  absl::StatusOr<BoundJob> bound =
+      parts_.binder.Bind(who, request, Binder::Data::kRequired, parts_.scheduler.LostDevices());
+  if (!bound.ok()) return bound.status();
+  prepared.bound = *std::move(bound);
+  return prepared;
+}
+
+absl::Status HeldJobs::FillIn(const Principal& who, JobRequest& request) {
+  if (!Dependencies::DependsOnOthers(request)) return absl::OkStatus();
+  const absl::StatusOr<Dependencies::Lookup> lookup = dependencies_.LookUp(who, request, /*take=*/false);
+  if (!lookup.ok() || lookup->known) return lookup.status();
+  return absl::FailedPreconditionError(
+      "it takes outputs whose shapes are known when their jobs have ended, and can be checked then");
+}
+
+void HeldJobs::Hold(const std::shared_ptr<Job>& job, Dependencies::Held held, bool acknowledged) {
+  held.job = job;
+  held.acknowledged = acknowledged;
+  if (std::optional<Dependencies::Held> over = dependencies_.Hold(std::move(held))) Release(*std::move(over));
+}
+
+bool HeldJobs::Acknowledge(const Job& job) {
+  std::optional<Dependencies::Held> over;
+  const Dependencies::Fate fate = dependencies_.Acknowledge(job, over);
+  if (over) Release(*std::move(over));
+  return fate != Dependencies::Fate::kNotHeld;
+}
+
+void HeldJobs::Follow(Job& ended) {
+  // One that is released may end at once, and so come here again: those that wait for it are left to the loop below,
+  // since a chain may have any length.
+  thread_local std::deque<Dependencies::Held>* backlog = nullptr;
+  std::vector<Dependencies::Held> over = dependencies_.Ended(ended);
+  if (over.empty()) return;
+  std::deque<Dependencies::Held> own;
+  const bool outermost = backlog == nullptr;
+  if (outermost) backlog = &own;
+  for (Dependencies::Held& held : over) backlog->push_back(std::move(held));
+  if (!outermost) return;
+  while (!own.empty()) {
+    Dependencies::Held held = std::move(own.front());
+    own.pop_front();
+    Release(std::move(held));
+  }
+  backlog = nullptr;
+}
+
+void HeldJobs::Release(Dependencies::Held held) {
+  Job& job = *held.job;
+  // Else it was cancelled, or is left to the next daemon.
+  if (!parts_.scheduler.Remove(job)) return;
+  JobState state = held.failed_as;
+  absl::Status error;
+  if (state == JobState::kCompleted) {
+    error = Complete(held);
+    if (error.ok()) error = parts_.scheduler.Admit(job, Scheduler::Limit::kPassed);
+    if (error.ok()) {
+      parts_.scheduler.Push(job, /*may_run_here=*/false);
+      return;
+    }
+    state = JobState::kFailed;
+  } else if (state == JobState::kCancelled) {
+    error = absl::CancelledError(absl::StrCat("job ", job.id.value(), " depends on one that was cancelled: ", held.cause));
+  } else {
+    error = absl::FailedPreconditionError(absl::StrCat("it depends on a job that did not complete: ", held.cause));
+  }
+  parts_.jobs.End(job, {.state = state, .error = std::move(error), .outputs = {}, .receipt = std::nullopt});
+}
+
+absl::Status HeldJobs::Complete(Dependencies::Held& held) {
+  Job& job = *held.job;
+  if (held.request) {
+    for (JobInput& input : held.request->inputs) {
+      const auto taken = held.taken.find(input.name);
+      if (taken == held.taken.end()) continue;
+      input.signature = std::move(taken->second.signature);
+      input.source = std::move(taken->second.source);
+    }
+    absl::StatusOr<BoundJob> bound =
+        parts_.binder.Bind(job.owner, *held.request, Binder::Data::kRequired, parts_.scheduler.LostDevices());
+    if (!bound.ok()) return bound.status();
+    parts_.jobs.Bind(job, *std::move(bound));
+    return absl::OkStatus();
+  }
+  const BoundCall& call = job.bound.call;
+  for (std::size_t i = 0; i < job.bound.inputs.size(); ++i) {
+    BoundInput& input = job.bound.inputs[i];
+    if (!input.pending) continue;
+    const std::string& name = call.spec->inputs()[i].name;
+    Dependencies::Taken& taken = held.taken.at(name);
+    if (taken.signature != call.inputs[i]) {
+      return absl::InternalError(absl::StrCat(name, " was to be ", hotplate::ToString(call.inputs[i]),
+                                              ", and its job made ", hotplate::ToString(taken.signature)));
+    }
+    if (auto* buffer = std::get_if<std::shared_ptr<const HostBuffer>>(&taken.source)) input.buffer = std::move(*buffer);
+    if (auto* stored = std::get_if<StoredArray>(&taken.source)) input.stored = std::move(stored->path);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace hotplate::core

@@ -1,0 +1,110 @@
+// Jobs that wait for other jobs: for the outputs that they take, or for their ends alone. They have their place in the
+// queue's capacity (Scheduler::Admit) and are queued when all of those have completed. If one ends otherwise, so do they.
+//
+// An output is taken as soon as its job has ended, before anybody hears of the end and may free it.
+//
+// Thread-safe. Takes the locks of Jobs and of the arrays under its own.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/base/mutex.h"
+#include "server/core/arrays/arrays.h"
+#include "server/core/jobs/jobs.h"
+#include "server/core/types.h"
+
+namespace hotplate::core {
+
+class Dependencies {
+ public:
+  Dependencies(Jobs& jobs, ArrayStore& arrays) : jobs_(jobs), arrays_(arrays) {}
+
+  static bool DependsOnOthers(const JobRequest& request);
+
+  // An input that another job has yet to make.
+  struct Wanted {
+    std::string input;
+    JobId job;
+    std::string output;
+  };
+  // The jobs that a request names.
+  struct Lookup {
+    std::vector<JobId> jobs;  // each once
+    bool waits = false;       // for one of them at least
+    std::vector<Wanted> wanted;
+    bool known = true;  // the signatures of all inputs are
+  };
+  // Inputs that are there already become plain ones; of the others the signature is noted, as far as it is known. With
+  // `take` they are taken: of an output that is for so many jobs alone, one fewer has yet to come. NOT_FOUND for a job
+  // that is not there, INVALID_ARGUMENT for one that did not complete and for an output that it has not,
+  // FAILED_PRECONDITION where its outputs are gone.
+  absl::StatusOr<Lookup> LookUp(const Principal& who, JobRequest& request, bool take);
+
+  // The outputs that a job takes, by the names of its inputs.
+  struct Taken {
+    Signature signature;
+    decltype(JobInput::source) source;
+  };
+  struct Held {
+    std::shared_ptr<Job> job;
+    std::optional<JobRequest> request = {};  // of one that is bound when its inputs are known
+    std::vector<Wanted> wanted = {};
+    bool acknowledged = true;
+    std::map<std::string, Taken> taken = {};
+    // Of those that it waits for, the first that did not complete, and how; else kCompleted.
+    JobState failed_as = JobState::kCompleted;
+    std::string cause = {};
+  };
+  // From now on the job waits. It is returned if there is nothing to wait for after all.
+  std::optional<Held> Hold(Held held);
+  // The job need not be hidden any more (Job::hidden).
+  enum class Fate { kNotHeld, kWaits, kOver };
+  Fate Acknowledge(const Job& job, std::optional<Held>& over);
+  // A job has ended, and nobody has been told so. Returns the jobs that need not wait any more, in the order in which
+  // they came.
+  std::vector<Held> Ended(Job& job);
+  // The job will never be queued: nobody saw it.
+  void Withdraw(const Job& job);
+
+  std::size_t waiting() const { return waiting_.load(); }
+
+ private:
+  struct Waiting {
+    Held held;
+    std::vector<JobId> left;  // those that it waits for
+  };
+  // Those who wait for a job, in the order in which they came.
+  using Dependants = std::map<std::uint64_t, const Job*>;
+
+  static bool IsOver(const Waiting& waiting) {
+    return waiting.held.acknowledged && (waiting.left.empty() || waiting.held.failed_as != JobState::kCompleted);
+  }
+  // It waits no more: what it has not taken, it leaves.
+  Held TakeOut(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One of those that it waits for has ended.
+  void Note(Held& held, Job& ended, const JobEnd& end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::shared_ptr<Job>> Find(const Principal& who, const JobRef& ref) const;
+  // An output as an input.
+  absl::StatusOr<Taken> Take(const Principal& who, const Job& job, const JobEnd& end, const std::string& output) const;
+  // One job will not come for the output any more, since it has it, or does not need it.
+  static void LeaveOutput(Job& job, const std::string& output);
+  // Frees the outputs that nobody has yet to come for.
+  void FreeLeft(const Job& job, const JobEnd& end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Jobs& jobs_;
+  ArrayStore& arrays_;
+  std::atomic<std::size_t> waiting_{0};  // changed under mutex_
+  mutable Mutex mutex_;
+  std::unordered_map<const Job*, Waiting> held_ ABSL_GUARDED_BY(mutex_);
+  std::map<JobId, Dependants> dependants_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace hotplate::core
