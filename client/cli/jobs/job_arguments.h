@@ -27,10 +27,10 @@ struct InputArgument {
   Kind kind = Kind::kFile;
   // A file to send, an array's id or name, an absolute path for the daemon to read, a number, a job's id.
   std::string text;
-  std::string output = {};  // of the job; empty until NameJobOutputs, where the words leave it open
   DType dtype = DType::kFloat64;  // of a scalar, once TypeScalars knows it
   // Standard input, once its type was asked for: a pipe can be read only once. Whoever takes the file moves it out.
   std::shared_ptr<std::variant<NpyFile, NpyError>> opened = nullptr;
+  std::string output = {};  // of the job; empty until NameJobOutputs, where the words leave it open
 };
 
 struct OutputArgument {
