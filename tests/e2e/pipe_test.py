@@ -185,6 +185,22 @@ class Pipe(PipeCase):
         self.assertEqual(out["none"]["values"], [[], []])
         self.assertTrue(all(isinstance(value, str) for value in out["complex"]["values"]))
 
+    def test_large_arrays_go_from_files_to_files(self):
+        large = np.linspace(-1, 1, 3_000_000, dtype=np.float32)
+        np.save(self.folder / "large.npy", large)
+        answers = ends(self.piped(*[
+            {"tag": number, "kernel": "vector_add", "inputs": {"a": "large.npy", "b": number}, "outputs": {"c": f"l{number}.npy"}}
+            for number in range(8)]))
+        for number, end in answers.items():
+            self.assertEqual(end["outputs"]["c"]["path"], f"l{number}.npy")
+            np.testing.assert_array_equal(np.load(self.folder / f"l{number}.npy"), large + np.float32(number))
+        self.assertEqual(self.answer("arrays")["arrays"], [], "the daemon keeps none of them")
+
+    def test_standard_output_has_lines_alone(self):
+        for flags in (("--json",), ("--quiet",)):
+            answers = self.piped(TINY | {"tag": "a"}, "no JSON", flags=flags, code=harness.INVALID)
+            self.assertEqual({answer["tag"] for answer in answers}, {"a", 2})
+
     def test_elements_of_an_array_that_came_in_pieces(self):
         self.start_daemon("--inline-bytes", "4", name="pieces")
         [end] = ends(self.piped({"kernel": "vector_add", "inputs": {"a": "x.npy", "b": "y.npy"}},

@@ -79,10 +79,10 @@ std::string FailedLine(const Ticket& ticket, const absl::Status& status, const a
 }
 
 bool AnswerLines::Write(const std::string& json) {
-  const std::string line = json + "\n";
   const MutexLock lock(mutex_);
   if (broken_) return false;
-  if (WriteStandardOutput(std::as_bytes(std::span(line)))) broken_ = true;
+  line_ = json + "\n";
+  if (WriteStandardOutput(std::as_bytes(std::span<const char>(line_)))) broken_ = true;
   return !broken_;
 }
 

@@ -41,7 +41,8 @@ class AnswerLines {
   bool broken() const { return broken_; }
 
  private:
-  Mutex mutex_;  // lines stay whole
+  Mutex mutex_;
+  std::string line_ ABSL_GUARDED_BY(mutex_);  // the one that is being written: lines stay whole
   std::atomic<bool> broken_{false};
 };
 

@@ -136,7 +136,7 @@ absl::Status Pipe::Run() {
 }
 
 absl::Status Pipe::Wait(bool for_input) {
-  // Of standard output nothing is asked: poll tells anyway that its reader has gone.
+  // Nothing is asked of standard output: poll tells anyway that its reader has gone.
   pollfd descriptors[] = {{wake_.descriptor(), POLLIN, 0},
                           {for_input ? STDIN_FILENO : -1, POLLIN, 0},
                           {answers_.broken() ? -1 : STDOUT_FILENO, 0, 0}};
