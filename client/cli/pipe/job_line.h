@@ -1,5 +1,5 @@
 // A job as a line of JSON:
-//   {"tag": 7, "kernel": "selu", "params": {"alpha": 1.5}, "inputs": {"x": "x.npy"}, "outputs": {"out": "array:Y"}}
+//   {"tag": 7, "kernel": "selu", "params": {"alpha": 1.5}, "inputs": {"x": "x.npy"}, "outputs": {"y": "array:Y"}}
 // It becomes the words that `hotplate run` or `hotplate eval` would have for the same job.
 #pragma once
 

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-// What a reader makes of these bytes.
+// The lines that a reader makes of these bytes.
 std::vector<std::pair<std::uint64_t, std::string>> LinesOf(const std::string& bytes) {
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);
