@@ -131,7 +131,7 @@ for library in $(pkg-config --static --libs-only-l grpc++ protobuf); do
   archive=$(gcc -print-file-name="lib${library#-l}.a")
   [ ! -e "$archive" ] || copyright_of "$(package_of "$archive")"
 done
-for package in libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libpng-dev zlib1g-dev libhwy-dev gemmi-dev; do
+for package in libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libpng-dev zlib1g-dev libhwy-dev gemmi-dev; do
   copyright_of $package
 done
 if [ ${#plugins[@]} -gt 0 ]; then

@@ -12,6 +12,7 @@ packages=(
   libgrpc++-dev protobuf-compiler-grpc libprotobuf-dev protobuf-compiler         # the wire
   libabsl-dev libssl-dev zlib1g-dev libzstd-dev                                  # named by CMake beside gRPC's own use
   libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev libpng-dev           # log, command line, config, pictures
+  nlohmann-json3-dev                                                             # jobs as JSON lines
   libsqlite3-dev libsqlitecpp-dev                                                # the journal
   libopenblas-openmp-dev libhwy-dev gemmi-dev      # on a CPU: matmul, sort, and fft, whose pocketfft comes with gemmi
   python3 python3-numpy jq                                                       # the quickstart's check of the results

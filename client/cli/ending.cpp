@@ -132,7 +132,7 @@ ExitCode ExitCodeOf(const absl::Status& status) {
 
 absl::Status Answered(const absl::Status& status) { return status.ok() ? status : With(status, kAnswered, ""); }
 
-std::string ErrorJson(const absl::Status& status) {
+std::string ErrorMembers(const absl::Status& status) {
   std::vector<std::string> violations;
   for (const v1::FieldViolation& violation : client::Violations(status)) violations.push_back(ToJson(violation));
   JsonObject error;
@@ -142,8 +142,10 @@ std::string ErrorJson(const absl::Status& status) {
       .Raw("violations", JsonArray(violations));
   if (const auto next = Payload(status, kNextStep)) error.Text("nextStep", *next);
   if (const std::string id = client::JobIdOf(status); !id.empty()) error.Text("jobId", id);
-  return JsonObject().Raw("error", error.Json()).Json();
+  return error.Json();
 }
+
+std::string ErrorJson(const absl::Status& status) { return JsonObject().Raw("error", ErrorMembers(status)).Json(); }
 
 void Report(const Console& console, const absl::Status& status) {
   if (status.ok() || Payload(status, kSilent)) return;

@@ -49,7 +49,9 @@ absl::Status Answered(const absl::Status& status);
 
 ExitCode ExitCodeOf(const absl::Status& status);
 
-// {"error": {"code", "exitCode", "message", "violations", "nextStep", "jobId"}}, the last two if there are any.
+// {"code", "exitCode", "message", "violations", "nextStep", "jobId"}, the last two if there are any.
+std::string ErrorMembers(const absl::Status& status);
+// {"error": {…}}
 std::string ErrorJson(const absl::Status& status);
 
 // Writes "✗ refused: …" with the violations and the next step, unless the status is silent; where answers are JSON the

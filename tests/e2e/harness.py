@@ -118,8 +118,8 @@ class Case(unittest.TestCase):
     def start(self, *words, **options):
         """Starts `hotplate WORDS` without waiting for it."""
         process = subprocess.Popen(
-            [str(BIN / "hotplate"), *map(str, words)], cwd=options.pop("cwd", self.folder), text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [str(BIN / "hotplate"), *map(str, words)], cwd=options.pop("cwd", self.folder), text=True,
+            stdin=options.pop("stdin", subprocess.DEVNULL), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=self.environment | {"LSAN_OPTIONS": LEAKS} | options.pop("env", {}), **options)
         self.processes.append(process)
         return process

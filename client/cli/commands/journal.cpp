@@ -100,11 +100,14 @@ std::string RequestJson(const std::string& kernel, std::string_view bytes) {
       .Json();
 }
 
-std::string JsonOfEnd(const std::string& /*kernel*/, std::string_view bytes) { return MessageJson<v1::JobEnd>(bytes); }
+std::string ExportedEndJson(const std::string& /*kernel*/, std::string_view bytes) {
+  return MessageJson<v1::JobEnd>(bytes);
+}
 
 absl::Status Export(const Invocation& call, const Places& places) {
-  const journal::ExportOptions options{
-      .request_json = RequestJson, .end_json = JsonOfEnd, .jobs = {.limit = std::numeric_limits<std::int64_t>::max()}};
+  const journal::ExportOptions options{.request_json = RequestJson,
+                                       .end_json = ExportedEndJson,
+                                       .jobs = {.limit = std::numeric_limits<std::int64_t>::max()}};
   std::ostream& out = call.console.out;
   Unread unread(call.console);
   for (const journal::Place& place : places) {

@@ -10,6 +10,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/jobs/job_call.h"
+#include "client/cli/jobs/job_ending.h"
 #include "client/cli/jobs/job_files.h"
 #include "client/cli/jobs/progress.h"
 #include "client/cli/jobs/standard_streams.h"

@@ -2,6 +2,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/jobs/job_call.h"
+#include "client/cli/jobs/job_ending.h"
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/jobs/progress.h"
 #include "client/cli/programs/program_call.h"

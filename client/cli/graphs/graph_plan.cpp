@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "client/cli/jobs/job_call.h"
+#include "client/cli/jobs/job_ending.h"
 #include "client/cli/jobs/scalar_input.h"
 #include "client/cli/programs/program_call.h"
 #include "client/cli/programs/program_words.h"

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/jobs/job_call.h"
+#include "client/cli/jobs/job_ending.h"
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/jobs/progress.h"
 #include "client/cli/terminal/json.h"

@@ -7,12 +7,10 @@
 #include <utility>
 
 #include "client/cli/terminal/format.h"
+#include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
 namespace {
-
-// Elements that a summary begins with.
-constexpr std::size_t kShown = 6;
 
 template <typename T>
 T Load(std::span<const std::byte> elements, std::size_t index) {
@@ -123,8 +121,25 @@ std::string ElementText(DType dtype, std::span<const std::byte> elements, std::s
   }
 }
 
-Summariser::Summariser(Signature signature)
-    : signature_(std::move(signature)), minimum_(INFINITY), maximum_(-INFINITY) {}
+std::string ElementJson(DType dtype, std::span<const std::byte> elements, std::size_t index) {
+  if (!IsReal(dtype) && dtype != DType::kBool) return JsonText(ElementText(dtype, elements, index));
+  const double value = dtype == DType::kBool ? 0 : ElementAsDouble(dtype, elements, index);
+  return std::isfinite(value) ? ElementText(dtype, elements, index) : JsonNumber(value);
+}
+
+std::string ElementsJson(const Signature& signature, std::span<const std::byte> elements) {
+  std::size_t next = 0;
+  const auto list = [&](const auto& self, std::size_t dimension) -> std::string {
+    if (dimension == signature.shape.size()) return ElementJson(signature.dtype, elements, next++);
+    std::vector<std::string> parts;
+    for (std::int64_t i = 0; i < signature.shape[dimension]; ++i) parts.push_back(self(self, dimension + 1));
+    return JsonArray(parts);
+  };
+  return list(list, 0);
+}
+
+Summariser::Summariser(Signature signature, std::size_t kept)
+    : signature_(std::move(signature)), kept_(kept), minimum_(INFINITY), maximum_(-INFINITY) {}
 
 void Summariser::Add(std::span<const std::byte> piece) {
   const std::size_t size = SizeOf(signature_.dtype);
@@ -143,8 +158,8 @@ void Summariser::Add(std::span<const std::byte> piece) {
 
 void Summariser::AddWhole(std::span<const std::byte> elements) {
   const DType dtype = signature_.dtype;
-  if (const std::size_t shown = kShown * SizeOf(dtype); first_.size() < shown) {
-    const auto missing = elements.first(std::min(elements.size(), shown - first_.size()));
+  if (const std::size_t kept = kept_ * SizeOf(dtype); first_.size() < kept) {
+    const auto missing = elements.first(std::min(elements.size(), kept - first_.size()));
     first_.insert(first_.end(), missing.begin(), missing.end());
   }
   const std::size_t count = elements.size() / SizeOf(dtype);
@@ -183,11 +198,11 @@ std::string Summariser::Text() const {
     if (summary->not_numbers > 0) text += " · " + std::to_string(summary->not_numbers) + " NaN";
   }
   if (count_ > 0) text += "   ";
-  for (std::size_t i = 0; i < std::min(count_, kShown); ++i) {
+  for (std::size_t i = 0; i < std::min(count_, kShownElements); ++i) {
     if (i > 0) text += " ";
     text += ElementText(signature_.dtype, first_, i);
   }
-  return text + (count_ > kShown ? " …" : "");
+  return text + (count_ > kShownElements ? " …" : "");
 }
 
 std::optional<Summary> Summarise(const Signature& signature, std::span<const std::byte> elements) {

@@ -20,6 +20,14 @@ double ElementAsDouble(DType dtype, std::span<const std::byte> elements, std::si
 // Element `index` as text that reads back as the same value.
 std::string ElementText(DType dtype, std::span<const std::byte> elements, std::size_t index);
 
+// The same as JSON: a text where JSON has no number for it.
+std::string ElementJson(DType dtype, std::span<const std::byte> elements, std::size_t index);
+// All elements as lists in lists, one level for each dimension.
+std::string ElementsJson(const Signature& signature, std::span<const std::byte> elements);
+
+// Elements that a summary begins with.
+inline constexpr std::size_t kShownElements = 6;
+
 struct Summary {
   double minimum = 0, maximum = 0, mean = 0;  // of the elements that are numbers
   std::size_t not_numbers = 0;                // NaN
@@ -29,7 +37,8 @@ struct Summary {
 // Sums an array up as its bytes come.
 class Summariser {
  public:
-  explicit Summariser(Signature signature);
+  // `kept`: how many of the first elements it keeps.
+  explicit Summariser(Signature signature, std::size_t kept = kShownElements);
 
   // In order; a piece may end within an element.
   void Add(std::span<const std::byte> piece);
@@ -38,13 +47,14 @@ class Summariser {
   std::optional<Summary> Get() const;
   // "float32 [1000]   min -1.7 · max 3.2 · mean 0.31   0.1 0.2 0.3 …"
   std::string Text() const;
-  // The first elements, at least one if there is any.
+  // The first elements, as many as are kept.
   std::span<const std::byte> first() const { return first_; }
 
  private:
   void AddWhole(std::span<const std::byte> elements);
 
   Signature signature_;
+  std::size_t kept_;
   std::size_t count_ = 0;  // elements
   double minimum_, maximum_, sum_ = 0;
   std::size_t numbers_ = 0;

@@ -1,10 +1,10 @@
 #include "client/cli/jobs/foreground_job.h"
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 
 #include "client/cli/interrupt.h"
+#include "client/cli/jobs/job_ending.h"
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/jobs/progress.h"
 #include "client/cli/jobs/receipt.h"
@@ -14,36 +14,6 @@ namespace hotplate::cli {
 namespace {
 
 using Steady = std::chrono::steady_clock;
-
-absl::Status Appended(const absl::Status& status, const std::string& more) {
-  return Worded(status, std::string(status.message()) + more);
-}
-
-absl::Status NotRun(const absl::Status& status, const v1::KernelSpec& kernel) {
-  return Worded(status, kernel.name() + ": " + std::string(status.message()) + "\nthe job was not run");
-}
-
-// Refuses impossible pictures before the job runs. Only the daemon knows the shapes of the outputs.
-absl::Status CheckPictures(PreparedJob& job, const JobOutputs& files) {
-  if (!files.HasPicture()) return absl::OkStatus();
-  const auto check = job.client.Check(job.plan.kernel.name(), job.inputs.Inputs(), job.plan.options);
-  if (!check.ok()) return check.status();
-  std::vector<std::pair<std::string, hotplate::Signature>> outputs;
-  for (const v1::NamedSignature& output : check->outputs())
-    if (const auto signature = FromWire(output.signature())) outputs.emplace_back(output.name(), *signature);
-  const absl::Status pictures = files.CheckPictures(outputs);
-  return pictures.ok() ? pictures : NotRun(pictures, job.plan.kernel);
-}
-
-// The job has done its part; its files could not be written.
-absl::Status NotDelivered(const absl::Status& status, const JobPlan& plan, const std::string& job_id) {
-  std::string place = "elsewhere.npy";
-  const auto file = std::find_if(plan.outputs.begin(), plan.outputs.end(),
-                                 [](const OutputArgument& one) { return one.IsFileHere(); });
-  if (plan.kernel.outputs_size() > 1 && file != plan.outputs.end()) place = file->name + "=" + place;
-  return WithNextStep(Appended(status, "\njob " + job_id + " COMPLETED, and the daemon still has its result"),
-                      "fetch it soon: hotplate result " + job_id + " -o " + place);
-}
 
 std::string JobName(const std::string& id) { return id.empty() ? "the job" : "job " + id; }
 
@@ -112,20 +82,7 @@ absl::Status RunJob(const Invocation& call, absl::FunctionRef<absl::StatusOr<Pre
         absl::CancelledError(JobName(job_id) + " cancelled after " + DurationText(after) + bound + files->NotWritten()),
         kExitInterrupted);
   }
-  if (end && end->state() == v1::CANCELLED && !absl::IsDeadlineExceeded(status))
-    return WithExitCode(Appended(status, files->NotWritten()), kExitCancelled);
-  if (absl::IsDeadlineExceeded(status) && !end && options.deadline && Steady::now() - begin >= *options.deadline)
-    // Whether a job that was asked to cancel did so is not known: the library does not wait for it.
-    return WithExitCode(
-        absl::DeadlineExceededError("gave up after " + DurationText(*options.deadline) +
-                                    " (--timeout): " + std::string(status.message()) + files->NotWritten()),
-        kExitTimeout);
-  // Data that its kernel could not work with: a singular matrix. That was run.
-  if (absl::IsInvalidArgument(status) && end && end->state() == v1::FAILED)
-    return WithExitCode(Appended(NamingFiles(status, job->plan.inputs), files->NotWritten()), kExitFailed);
-  if (absl::IsInvalidArgument(status))
-    return WithNextStep(NamingFiles(status, job->plan.inputs), "nothing was run · " + WhereDescribed(job->plan.kernel));
-  return Appended(Settled(status), files->NotWritten());
+  return NotCompleted(status, job->plan, *files, Steady::now() - begin);
 }
 
 }  // namespace

@@ -25,13 +25,6 @@ std::optional<std::string> After(const std::string& text, const std::string& pre
   return text.substr(prefix.size());
 }
 
-template <typename Arguments>
-std::vector<std::string> NamesOf(const Arguments& arguments) {
-  std::vector<std::string> names;
-  for (const auto& argument : arguments) names.push_back(argument.name());
-  return names;
-}
-
 // "name=rest" where `name` is one of `names`; a file's own name may hold a '=' too.
 std::optional<std::pair<std::string, std::string>> Named(const std::string& word,
                                                          const std::vector<std::string>& names) {

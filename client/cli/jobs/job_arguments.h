@@ -82,6 +82,14 @@ absl::StatusOr<JobPlan> PlanExpression(const std::vector<OptionSpec>& options, c
 std::vector<OutputArgument> PlanOutputs(const v1::KernelSpec& kernel, const std::vector<std::string>& words,
                                         std::vector<std::string>& violations);
 
+// The names of a kernel's parameters, inputs or outputs.
+template <typename Arguments>
+std::vector<std::string> NamesOf(const Arguments& arguments) {
+  std::vector<std::string> names;
+  for (const auto& argument : arguments) names.push_back(argument.name());
+  return names;
+}
+
 // The names of the outputs, of a check or of a result, that hold elements; if none does, all of them.
 template <typename Outputs>
 std::vector<std::string> FilledOutputs(const Outputs& outputs) {

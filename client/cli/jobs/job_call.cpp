@@ -6,6 +6,7 @@
 
 #include "client/cli/catalogue/catalogue.h"
 #include "client/cli/jobs/elements.h"
+#include "client/cli/jobs/job_ending.h"
 #include "client/cli/jobs/job_inputs.h"
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/jobs/receipt.h"
@@ -17,36 +18,6 @@
 
 namespace hotplate::cli {
 namespace {
-
-absl::StatusOr<v1::KernelSpec> SpecOf(const std::string& kernel, absl::StatusOr<client::Client>& client) {
-  if (client.ok()) {
-    const auto described = client->Describe(kernel);
-    // If the daemon cannot be asked, still report faults of the words.
-    if (described.ok()) return described;
-    if (absl::IsNotFound(described.status()))
-      if (const auto kernels = client->Kernels(); kernels.ok()) return NoKernel(*kernels, kernel);
-    if (ExitCodeOf(described.status()) == kExitInvalid) return described.status();
-    client = described.status();
-  }
-  return FindKernel(EmbeddedKernels(), kernel);
-}
-
-// A sentence of the daemon's that speaks of inputs by the spec's names, with the files behind these.
-std::string WithFiles(std::string message, const std::vector<InputArgument>& inputs) {
-  for (const InputArgument& input : inputs) {
-    if (input.kind != InputArgument::Kind::kFile && input.kind != InputArgument::Kind::kPath) continue;
-    // Only if the daemon's sentence is about the input ("b is …", "b [3, 4]"), not about the expected shape.
-    const std::size_t rule = message.find("; expected ");
-    for (std::size_t at = message.find(input.name); at < rule; at = message.find(input.name, at + 1)) {
-      const std::size_t end = at + input.name.size();
-      const bool begins = at == 0 || message[at - 1] == ' ' || message[at - 1] == '\n';
-      if (!begins || (message.compare(end, 4, " is ") != 0 && message.compare(end, 2, " [") != 0)) continue;
-      message.insert(end, " (" + input.text + ")");
-      break;
-    }
-  }
-  return message;
-}
 
 // Only the daemon knows which outputs a call fills.
 absl::Status NameOutputsOf(PreparedJob& job) {
@@ -77,35 +48,53 @@ absl::Status WithArraysOfThatName(const absl::Status& status, const std::vector<
   return WithNextStep(status, "the daemon has an array of that name; write " + there);
 }
 
-}  // namespace
-
-absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector<OptionSpec>& job_options) {
-  std::vector<OptionSpec> options = job_options;
-  options.insert(options.end(), CommonOptions().begin(), CommonOptions().end());
-  const auto word = KernelWord(options, call.words);
-  if (!word.ok()) return word.status();
-  auto client = call.Connect();
-  const auto kernel = SpecOf(*word, client);
-  if (!kernel.ok()) return kernel.status();
-  auto plan = PlanJob(*kernel, options, call.words);
-  if (!plan.ok()) return plan.status();
-  if (const absl::Status typed = TypeScalars(*kernel, client, plan->inputs); !typed.ok()) return typed;
+// Opens the input files, and names the outputs of other jobs.
+absl::StatusOr<PreparedJob> Opened(JobPlan plan, absl::StatusOr<client::Client>& client) {
   if (client.ok())
-    if (const absl::Status named = NameJobOutputs(*client, plan->inputs); !named.ok()) return named;
-  auto inputs = JobInputs::Open(plan->inputs);
-  if (!inputs.ok())
-    return WithArraysOfThatName(Worded(inputs.status(), kernel->name() + ": " + std::string(inputs.status().message())),
-                                plan->inputs, client);
+    if (const absl::Status named = NameJobOutputs(*client, plan.inputs); !named.ok()) return named;
+  auto inputs = JobInputs::Open(plan.inputs);
+  if (!inputs.ok()) {
+    const std::string kernel = plan.kernel.name() == expression::kKernel ? "" : plan.kernel.name() + ": ";
+    return WithArraysOfThatName(Worded(inputs.status(), kernel + std::string(inputs.status().message())), plan.inputs,
+                                client);
+  }
   if (!client.ok()) return client.status();
-  PreparedJob job{*client, *std::move(plan), *std::move(inputs)};
+  PreparedJob job{*client, std::move(plan), *std::move(inputs)};
   if (const absl::Status named = NameOutputsOf(job); !named.ok()) return named;
   return job;
 }
 
-absl::StatusOr<PreparedJob> PrepareExpression(const Invocation& call, const std::vector<OptionSpec>& job_options,
-                                              const std::vector<std::string>& words) {
-  std::vector<OptionSpec> options = job_options;
+std::vector<OptionSpec> WithCommonOptions(std::vector<OptionSpec> options) {
   options.insert(options.end(), CommonOptions().begin(), CommonOptions().end());
+  return options;
+}
+
+}  // namespace
+
+absl::StatusOr<v1::KernelSpec> SpecOf(const std::string& kernel, absl::StatusOr<client::Client>& client) {
+  if (client.ok()) {
+    const auto described = client->Describe(kernel);
+    // If the daemon cannot be asked, still report faults of the words.
+    if (described.ok()) return described;
+    if (absl::IsNotFound(described.status()))
+      if (const auto kernels = client->Kernels(); kernels.ok()) return NoKernel(*kernels, kernel);
+    if (ExitCodeOf(described.status()) == kExitInvalid) return described.status();
+    client = described.status();
+  }
+  return FindKernel(EmbeddedKernels(), kernel);
+}
+
+absl::StatusOr<PreparedJob> PrepareKernel(const v1::KernelSpec& kernel, const std::vector<OptionSpec>& options,
+                                          const std::vector<std::string>& words,
+                                          absl::StatusOr<client::Client>& client) {
+  auto plan = PlanJob(kernel, options, words);
+  if (!plan.ok()) return plan.status();
+  if (const absl::Status typed = TypeScalars(kernel, client, plan->inputs); !typed.ok()) return typed;
+  return Opened(*std::move(plan), client);
+}
+
+absl::StatusOr<PreparedJob> PrepareText(const std::vector<OptionSpec>& options, const std::vector<std::string>& words,
+                                        absl::FunctionRef<absl::StatusOr<client::Client>()> connect) {
   auto plan = PlanExpression(options, words);
   if (!plan.ok()) return plan.status();
   if (LackNames(plan->outputs)) {
@@ -114,17 +103,23 @@ absl::StatusOr<PreparedJob> PrepareExpression(const Invocation& call, const std:
     if (const absl::Status named = NameOutputs(names, plan->outputs); !named.ok()) return named;
     AskForOutputs(*plan);
   }
-  auto client = call.Connect();
-  if (client.ok())
-    if (const absl::Status named = NameJobOutputs(*client, plan->inputs); !named.ok()) return named;
-  auto inputs = JobInputs::Open(plan->inputs);
-  if (!inputs.ok()) return WithArraysOfThatName(inputs.status(), plan->inputs, client);
-  if (!client.ok()) return client.status();
-  return PreparedJob{*client, *std::move(plan), *std::move(inputs)};
+  auto client = connect();
+  return Opened(*std::move(plan), client);
 }
 
-std::string WhereDescribed(const v1::KernelSpec& kernel) {
-  return kernel.name() == expression::kKernel ? "hotplate help expressions" : "hotplate describe " + kernel.name();
+absl::StatusOr<PreparedJob> PrepareJob(const Invocation& call, const std::vector<OptionSpec>& job_options) {
+  const std::vector<OptionSpec> options = WithCommonOptions(job_options);
+  const auto word = KernelWord(options, call.words);
+  if (!word.ok()) return word.status();
+  auto client = call.Connect();
+  const auto kernel = SpecOf(*word, client);
+  if (!kernel.ok()) return kernel.status();
+  return PrepareKernel(*kernel, options, call.words, client);
+}
+
+absl::StatusOr<PreparedJob> PrepareExpression(const Invocation& call, const std::vector<OptionSpec>& job_options,
+                                              const std::vector<std::string>& words) {
+  return PrepareText(WithCommonOptions(job_options), words, [&call] { return call.Connect(); });
 }
 
 absl::Status CheckAnswer(const Invocation& call, const JobOutputs& files) {
@@ -132,27 +127,15 @@ absl::Status CheckAnswer(const Invocation& call, const JobOutputs& files) {
   return UsageError("-o - and --json both write to standard output: drop one of the two");
 }
 
-absl::Status Settled(const absl::Status& status) {
-  if (status.ok() || client::EndOf(status) || !absl::IsUnavailable(status)) return status;
-  if (!client::ConnectionLost(status)) return WithExitCode(status, kExitTryLater);
-  return WithNextStep(status, "what happened to it: hotplate logs");
-}
-
-absl::Status NamingFiles(const absl::Status& status, const std::vector<InputArgument>& inputs) {
-  if (!absl::IsInvalidArgument(status)) return status;
-  v1::JobError error;
-  error.set_code(static_cast<int>(status.code()));
-  error.set_message(WithFiles(std::string(status.message()), inputs));
-  for (const v1::FieldViolation& violation : client::Violations(status)) {
-    // Text that only a violation has is shown beside the message, and must not get lost.
-    if (status.message().find(violation.description()) == absl::string_view::npos) return status;
-    v1::FieldViolation& named = *error.add_violations();
-    named.set_field(violation.field());
-    named.set_description(WithFiles(violation.description(), inputs));
-    if (error.message().find(named.description()) == std::string::npos)
-      return absl::InvalidArgumentError(error.message());  // it would be told twice
-  }
-  return client::FromJobError(error);
+absl::Status CheckPictures(PreparedJob& job, const JobOutputs& files) {
+  if (!files.HasPicture()) return absl::OkStatus();
+  const auto check = job.client.Check(job.plan.kernel.name(), job.inputs.Inputs(), job.plan.options);
+  if (!check.ok()) return check.status();
+  std::vector<std::pair<std::string, hotplate::Signature>> outputs;
+  for (const v1::NamedSignature& output : check->outputs())
+    if (const auto signature = FromWire(output.signature())) outputs.emplace_back(output.name(), *signature);
+  const absl::Status pictures = files.CheckPictures(outputs);
+  return pictures.ok() ? pictures : NotRun(pictures, job.plan.kernel);
 }
 
 absl::Status DryRun(const Invocation& call, PreparedJob& job) {
@@ -176,16 +159,20 @@ absl::Status DryRun(const Invocation& call, PreparedJob& job) {
   return absl::OkStatus();
 }
 
-absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const std::vector<OutputArgument>& places,
-                     JobOutputs& files, client::JobResult result) {
-  // A scalar that came as an array, since the daemon's inline limit is below its size, is shown like any other.
+absl::StatusOr<PlacedResult> PlaceOutputs(const v1::KernelSpec& kernel, JobOutputs& files, client::JobResult given) {
+  PlacedResult placed{std::move(given), {}, {}};
+  client::JobResult& result = placed.result;
+  std::vector<std::string>& names = placed.names;
+  std::map<std::string, std::string>& paths = placed.paths;
+  // Elements that came as an array, since the daemon's inline limit is below their size, are shown like any others.
   for (auto& [name, output] : result.outputs) {
     const Summariser* summary = files.SummaryOf(name);
-    if (summary == nullptr || !output.signature.shape.empty()) continue;
-    output.buffer = HostBuffer::Allocate(summary->first().size());
-    std::copy(summary->first().begin(), summary->first().end(), output.buffer->bytes().begin());
+    if (summary == nullptr || summary->first().size() != ByteSize(output.signature)) continue;
+    auto buffer = HostBuffer::Allocate(summary->first().size());
+    if (!buffer) continue;
+    std::copy(summary->first().begin(), summary->first().end(), buffer->bytes().begin());
+    output.buffer = std::move(buffer);
   }
-  std::map<std::string, std::string> paths;
   for (const auto& [name, output] : result.outputs) {
     const auto path = files.PathOf(name);
     if (!path) continue;
@@ -196,11 +183,20 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
     paths[name] = *path;
   }
   // In the spec's order; outputs added by a newer daemon come last.
-  std::vector<std::string> names;
   for (const v1::ArgumentSpec& argument : kernel.outputs())
     if (result.outputs.count(argument.name()) > 0) names.push_back(argument.name());
   for (const auto& [name, output] : result.outputs)
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  return placed;
+}
+
+absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const std::vector<OutputArgument>& places,
+                     JobOutputs& files, client::JobResult given) {
+  auto placed = PlaceOutputs(kernel, files, std::move(given));
+  if (!placed.ok()) return placed.status();
+  const client::JobResult& result = placed->result;
+  const std::vector<std::string>& names = placed->names;
+  const std::map<std::string, std::string>& paths = placed->paths;
 
   const auto kept_name = [&places](const std::string& name) -> std::string {
     for (const OutputArgument& place : places)

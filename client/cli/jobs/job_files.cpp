@@ -112,9 +112,11 @@ absl::StatusOr<JobInputs> JobInputs::Open(const std::vector<InputArgument>& argu
 }
 
 absl::Status JobInputs::Load() {
-  for (File& file : files_)
-    if (file.buffer)
-      if (absl::Status status = file.source.read(0, file.buffer->bytes()); !status.ok()) return status;
+  for (File& file : files_) {
+    if (!file.buffer) continue;
+    if (absl::Status status = file.source.read(0, file.buffer->bytes()); !status.ok()) return status;
+    file.source.read = nullptr;
+  }
   return absl::OkStatus();
 }
 
@@ -131,10 +133,13 @@ std::map<std::string, client::Input> JobInputs::Inputs() const {
   return inputs;
 }
 
-absl::StatusOr<JobOutputs> JobOutputs::Open(const std::vector<OutputArgument>& arguments) {
+absl::StatusOr<JobOutputs> JobOutputs::Open(const std::vector<OutputArgument>& arguments, std::size_t kept,
+                                            std::set<std::string>* tidied) {
   JobOutputs outputs;
+  outputs.kept_ = kept;
   std::vector<std::pair<Place, const OutputArgument*>> places;
-  std::set<std::string> tidied;
+  std::set<std::string> of_this_job;
+  if (tidied == nullptr) tidied = &of_this_job;
   for (const OutputArgument& argument : arguments) {
     if (!argument.IsFileHere()) continue;
     if (argument.text == kStandardStream) {
@@ -148,7 +153,7 @@ absl::StatusOr<JobOutputs> JobOutputs::Open(const std::vector<OutputArgument>& a
     if (const NpyError* error = std::get_if<NpyError>(&created))
       return FileError("output " + argument.name + ": " + argument.text, *error);
     AtomicFile& file = std::get<AtomicFile>(created);
-    if (tidied.insert(file.folder()).second) AtomicFile::RemoveAbandoned(file.folder());
+    if (tidied->insert(file.folder()).second) AtomicFile::RemoveAbandoned(file.folder());
     if (const auto place = PlaceOf(file.path())) {
       for (const auto& [taken, by] : places)
         if (taken == *place)
@@ -180,7 +185,7 @@ absl::Status JobOutputs::Take(const std::string& output, const hotplate::Signatu
   if (const auto found = files_.find(output); found != files_.end()) {
     take_error_ = TakeIntoFile(found->second, signature, offset, piece);
   } else {
-    summaries_.try_emplace(output, signature).first->second.Add(piece);
+    summaries_.try_emplace(output, signature, kept_).first->second.Add(piece);
   }
   return take_error_;
 }

@@ -29,7 +29,7 @@ class JobInputs {
   // Opens every .npy file and checks its header and length. Names every file that will not do.
   static absl::StatusOr<JobInputs> Open(const std::vector<InputArgument>& arguments);
 
-  // Reads the elements of small files, which ride inside the request.
+  // Reads the elements of small files, which ride inside the request, and closes these files.
   absl::Status Load();
 
   // Inputs for the client library: views of this object's memory, and sources for larger files. Before Load only the
@@ -54,8 +54,10 @@ class JobInputs {
 class JobOutputs {
  public:
   // Makes each file's unfinished twin beside it. Fails if a file could not be written, or if two outputs would go into
-  // one file, even by different paths.
-  static absl::StatusOr<JobOutputs> Open(const std::vector<OutputArgument>& arguments);
+  // one file, even by different paths. `kept`: how many of the first elements are kept of an output without a file.
+  // `tidied`: folders in which there is nothing to tidy up; those of these files are added.
+  static absl::StatusOr<JobOutputs> Open(const std::vector<OutputArgument>& arguments,
+                                         std::size_t kept = kShownElements, std::set<std::string>* tidied = nullptr);
 
   // Refuses pictures that the outputs' shapes and types do not allow.
   absl::Status CheckPictures(const std::vector<std::pair<std::string, hotplate::Signature>>& outputs) const;
@@ -91,6 +93,7 @@ class JobOutputs {
   absl::Status TakeIntoFile(File& file, const hotplate::Signature& signature, std::uint64_t offset,
                             std::span<const std::byte> piece);
 
+  std::size_t kept_ = kShownElements;
   std::map<std::string, File> files_;
   std::map<std::string, Summariser> summaries_;
   std::set<std::string> taken_;

@@ -57,13 +57,6 @@ v1::Signature ToWire(const hotplate::Signature& signature) {
   return wire;
 }
 
-// A number with all its digits; a text where JSON has none for it.
-std::string ValueJson(DType dtype, std::span<const std::byte> elements) {
-  if (!IsReal(dtype) && dtype != DType::kBool) return JsonText(ElementText(dtype, elements, 0));
-  const double value = dtype == DType::kBool ? 0 : ElementAsDouble(dtype, elements, 0);
-  return std::isfinite(value) ? ElementText(dtype, elements, 0) : JsonNumber(value);
-}
-
 // For a DeviceFit or an ArrayMemory.
 template <typename Message>
 std::string RoomText(const Message& room) {
@@ -262,10 +255,20 @@ std::string OutputJson(const std::string& name, const client::OutputArray& outpu
   if (!path.empty()) json.Text("path", path);
   if (!output.path.empty()) json.Text("daemonPath", output.path);
   if (output.signature.shape.empty() && output.buffer)
-    json.Raw("value", ValueJson(output.signature.dtype, output.buffer->bytes()));
+    json.Raw("value", ElementJson(output.signature.dtype, output.buffer->bytes(), 0));
   else if (summary)
     json.Raw("summary", SummaryJson(*summary));
   return json.Json();
+}
+
+std::string TimingsJson(const client::ClientTimings& timings) {
+  return JsonObject()
+      .Count("uploadNs", timings.upload.count())
+      .Count("downloadNs", timings.download.count())
+      .Count("totalNs", timings.total.count())
+      .Count("bytesUp", static_cast<std::int64_t>(timings.bytes_up))
+      .Count("bytesDown", static_cast<std::int64_t>(timings.bytes_down))
+      .Json();
 }
 
 std::string ResultJson(const client::JobResult& result, const std::vector<std::string>& names,
@@ -278,20 +281,12 @@ std::string ResultJson(const client::JobResult& result, const std::vector<std::s
     outputs.push_back(OutputJson(name, result.outputs.at(name), path == paths.end() ? "" : path->second,
                                  summary == summaries.end() ? std::nullopt : std::optional(summary->second)));
   }
-  const client::ClientTimings& timings = result.timings;
-  const std::string client = JsonObject()
-                                 .Count("uploadNs", timings.upload.count())
-                                 .Count("downloadNs", timings.download.count())
-                                 .Count("totalNs", timings.total.count())
-                                 .Count("bytesUp", static_cast<std::int64_t>(timings.bytes_up))
-                                 .Count("bytesDown", static_cast<std::int64_t>(timings.bytes_down))
-                                 .Json();
   return JsonObject()
       .Text("jobId", result.job_id)
       .Text("state", "COMPLETED")
       .Raw("outputs", JsonArray(outputs))
       .Raw("receipt", ToJson(result.receipt))
-      .Raw("client", client)
+      .Raw("client", TimingsJson(result.timings))
       .Json();
 }
 

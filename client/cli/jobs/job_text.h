@@ -45,6 +45,9 @@ bool CanNeverRun(const v1::CheckJobResponse& check);
 std::string OutputJson(const std::string& name, const client::OutputArray& output, const std::string& path,
                        const std::optional<Summary>& summary = std::nullopt);
 
+// {"uploadNs", "downloadNs", "totalNs", "bytesUp", "bytesDown"}
+std::string TimingsJson(const client::ClientTimings& timings);
+
 // {"jobId", "state", "outputs": […], "receipt", "client"}: outputs in the order of `names`, which are all in the
 // result; paths, and summaries of arrays without a place, by output's name.
 std::string ResultJson(const client::JobResult& result, const std::vector<std::string>& names,

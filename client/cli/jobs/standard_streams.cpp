@@ -1,6 +1,7 @@
 #include "client/cli/jobs/standard_streams.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,7 +17,12 @@ constexpr std::size_t kCopyPiece = std::size_t{1} << 20;
 std::optional<NpyError> WriteAllOf(int file, std::span<const std::byte> bytes, const std::string& what) {
   while (!bytes.empty()) {
     const ssize_t count = write(file, bytes.data(), bytes.size());
-    if (count < 0 && errno != EINTR) return SystemError(what, errno);
+    if (count < 0 && errno == EAGAIN) {  // whoever shares it may have set it so
+      pollfd room{file, POLLOUT, 0};
+      poll(&room, 1, -1);
+    } else if (count < 0 && errno != EINTR) {
+      return SystemError(what, errno);
+    }
     if (count > 0) bytes = bytes.subspan(static_cast<std::size_t>(count));
   }
   return std::nullopt;

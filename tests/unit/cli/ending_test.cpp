@@ -5,7 +5,7 @@
 
 #include <sstream>
 
-#include "client/cli/jobs/job_call.h"
+#include "client/cli/jobs/job_ending.h"
 #include "client/lib/status.h"
 
 namespace hotplate::cli {
