@@ -12,11 +12,9 @@ Prints a line each, and with --save keeps them as JSON in tests/bench/results.
 
 import argparse
 import contextlib
-import datetime
 import json
 import os
 import pathlib
-import platform
 import shutil
 import signal
 import sqlite3
@@ -24,6 +22,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from kept import keep
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = ROOT / "build" / "release" / "bin"
@@ -127,14 +127,8 @@ def main():
         shutil.rmtree(folder)
     for row in rows:
         print(json.dumps(row))
-    if not save:
-        return
-    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%dT%H%M%SZ")
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
-    text = {"command": "tests/bench/journal.py --save", "time": now, "commit": commit, "machine": platform.platform(), "rows": rows}
-    file = ROOT / "tests" / "bench" / "results" / f"journal-{now}.json"
-    file.write_text(json.dumps(text, indent=1) + "\n")
-    print(f"kept as {file.relative_to(ROOT)}")
+    if save:
+        keep("journal", "tests/bench/journal.py --save", rows)
 
 
 if __name__ == "__main__":
