@@ -162,9 +162,7 @@ absl::StatusOr<Engine::Entered> Engine::Enter(const Principal& who, JobRequest& 
     if (!inserted.ok()) return inserted.status();
     return rejoin(*inserted);
   }
-  const bool held = prepared->held.has_value();
-  if (held) held_.Hold(job, *std::move(prepared->held), /*acknowledged=*/!request.durable);
-  return Entered{job, true, held};
+  return Entered{job, true, held_.Accept(job, *prepared, /*acknowledged=*/!request.durable)};
 }
 
 absl::StatusOr<JobId> Engine::Submit(const Principal& who, JobRequest request, std::shared_ptr<JobObserver> observer,
@@ -212,7 +210,7 @@ absl::Status Engine::Restore(RestoredJob restored) {
     refusal = made.status();
   }
   const std::shared_ptr<Job> job = MakeRestored(restored, std::move(prepared.bound), options_.inline_bytes);
-  job->depends_on = std::move(prepared.depends_on);
+  if (restored.end == nullptr) job->depends_on = std::move(prepared.depends_on);
   if (restored.end == nullptr && refusal.ok()) refusal = Place(*job, Scheduler::Limit::kPassed);
   // Another daemon may have room for it, or be set up for it.
   const bool may_pass = absl::IsResourceExhausted(refusal) || absl::IsUnavailable(refusal) ||
@@ -221,11 +219,7 @@ absl::Status Engine::Restore(RestoredJob restored) {
   jobs_.Restore(job, restored.number, EventsOf(restored, clock_));
   if (restored.end != nullptr) return absl::OkStatus();
   if (refusal.ok()) {
-    if (prepared.held) {
-      held_.Hold(job, *std::move(prepared.held), /*acknowledged=*/true);
-    } else {
-      scheduler_.Push(*job, /*may_run_here=*/false);
-    }
+    if (!held_.Accept(job, prepared, /*acknowledged=*/true)) scheduler_.Push(*job, /*may_run_here=*/false);
     return absl::OkStatus();
   }
   const bool cancelled = absl::IsCancelled(refusal);

@@ -10,12 +10,13 @@ namespace hotplate::core {
 absl::StatusOr<HeldJobs::Prepared> HeldJobs::Prepare(const Principal& who, JobRequest& request) {
   Prepared prepared;
   if (Dependencies::DependsOnOthers(request)) {
-    absl::StatusOr<Dependencies::Lookup> lookup = dependencies_.LookUp(who, request, /*take=*/true);
+    absl::StatusOr<Dependencies::Lookup> lookup = dependencies_.LookUp(who, request);
     if (!lookup.ok()) return lookup.status();
     // The place of work that is no kernel depends on its inputs, too.
     const bool later = !lookup->known || (request.work != nullptr && !lookup->wanted.empty());
-    prepared.depends_on = std::move(lookup->jobs);
-    if (lookup->waits) prepared.held.emplace().wanted = std::move(lookup->wanted);
+    prepared.depends_on = lookup->jobs;
+    if (lookup->waits) prepared.held.emplace().wanted = lookup->wanted;
+    prepared.lookup = *std::move(lookup);
     if (later) {
       absl::StatusOr<SharedSpec> spec = parts_.binder.SpecOfUnbound(who, request);
       if (!spec.ok()) return spec.status();
@@ -33,16 +34,19 @@ absl::StatusOr<HeldJobs::Prepared> HeldJobs::Prepare(const Principal& who, JobRe
 
 absl::Status HeldJobs::FillIn(const Principal& who, JobRequest& request) {
   if (!Dependencies::DependsOnOthers(request)) return absl::OkStatus();
-  const absl::StatusOr<Dependencies::Lookup> lookup = dependencies_.LookUp(who, request, /*take=*/false);
+  const absl::StatusOr<Dependencies::Lookup> lookup = dependencies_.LookUp(who, request);
   if (!lookup.ok() || lookup->known) return lookup.status();
   return absl::FailedPreconditionError(
       "it takes outputs whose shapes are known when their jobs have ended, and can be checked then");
 }
 
-void HeldJobs::Hold(const std::shared_ptr<Job>& job, Dependencies::Held held, bool acknowledged) {
-  held.job = job;
-  held.acknowledged = acknowledged;
-  if (std::optional<Dependencies::Held> over = dependencies_.Hold(std::move(held))) Release(*std::move(over));
+bool HeldJobs::Accept(const std::shared_ptr<Job>& job, Prepared& prepared, bool acknowledged) {
+  if (!prepared.lookup.taken.empty()) dependencies_.Leave(prepared.lookup);
+  if (!prepared.held) return false;
+  prepared.held->job = job;
+  prepared.held->acknowledged = acknowledged;
+  if (std::optional<Dependencies::Held> over = dependencies_.Hold(*std::move(prepared.held))) Release(*std::move(over));
+  return true;
 }
 
 bool HeldJobs::Acknowledge(const Job& job) {

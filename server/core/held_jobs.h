@@ -34,15 +34,16 @@ class HeldJobs {
     BoundJob bound;
     std::vector<JobId> depends_on = {};
     std::optional<Dependencies::Held> held = std::nullopt;
+    Dependencies::Lookup lookup = {};
   };
   absl::StatusOr<Prepared> Prepare(const Principal& who, JobRequest& request);
   // For a look at the job: notes what is known of inputs that others have yet to make. FAILED_PRECONDITION if that is
   // too little.
   absl::Status FillIn(const Principal& who, JobRequest& request);
 
-  // The job, which has a place in the queue, waits from now on; or not, if those that it waits for have ended meanwhile.
-  // One that is not acknowledged yet waits for that too.
-  void Hold(const std::shared_ptr<Job>& job, Dependencies::Held held, bool acknowledged);
+  // The job is there, and has its place in the queue. True if it waits from now on for what it depends on: then whoever
+  // ends last queues it, which may be now. One that is not acknowledged yet waits for that too.
+  bool Accept(const std::shared_ptr<Job>& job, Prepared& prepared, bool acknowledged);
   // False if it does not wait for other jobs.
   bool Acknowledge(const Job& job);
   // It was never acknowledged.

@@ -29,6 +29,11 @@ constexpr std::chrono::minutes kPruneInterval(1);
 constexpr std::chrono::hours kPruneIntervalOfOthers(12);
 constexpr std::chrono::seconds kHealthInterval(1);
 
+bool AllForJobs(const core::JobEnd& end) {
+  return !end.outputs.empty() &&
+         std::all_of(end.outputs.begin(), end.outputs.end(), [](const auto& output) { return output.for_jobs; });
+}
+
 // The arrays that the job takes, by the names of its inputs.
 std::map<std::string, std::string> ArrayInputs(const v1::JobSpec& spec) {
   std::map<std::string, std::string> arrays;
@@ -104,17 +109,21 @@ void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, s
   if (absl::Status status = Accepting(); !status.ok()) return done(status);
   if (absl::Status status = wire::CheckById(request); !status.ok()) return done(status);
   const std::string kernel = request.kernel;
-  RecallOthers(who, request);
+  if (absl::Status status = RecallOthers(who, request); !status.ok()) return done(status);
+  if (absl::Status status = CheckInputsOutlive(who, request); !status.ok()) return done(status);
+  const std::set<std::uint64_t> needs = NeedsOf(request);
   absl::StatusOr<core::Engine::Accepted> accepted = engine_->Accept(who, std::move(request));
   if (!accepted.ok()) return done(accepted.status());
   if (accepted->job == nullptr) return done(accepted->id);
   const std::shared_ptr<core::Job>& job = accepted->job;
+  needed_.Add(job->sequence, needs);
 
   auto stored = std::make_shared<std::optional<journal::Spool::Stored>>();
   journal::JobAccepted record = AcceptedRecord(*job, kernel, std::move(bytes));
   if (!arrays.empty()) {
     absl::StatusOr<journal::Spool::Stored> inputs = StoreInputs(*job, arrays);
     if (!inputs.ok()) {
+      needed_.Ended(job->sequence);
       engine_->Withdraw(*job);
       return done(inputs.status());
     }
@@ -124,6 +133,7 @@ void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, s
   journal_->Append(std::move(record), journal::Durability::kSynced,
                    [this, job, stored, done = std::move(done)](const absl::Status& written) {
                      if (!written.ok()) {
+                       needed_.Ended(job->sequence);
                        engine_->Withdraw(*job);
                        return done(NotTaken(written));
                      }
@@ -167,8 +177,12 @@ void DurableJobs::Append(const core::Job& job, const core::JobEvent& event) {
     journal_->Append(journal::JobStarted{job.sequence, job.change_count(), event.time, event.device},
                      journal::Durability::kBehind);
   } else if (event.kind == core::JobEvent::Kind::kFetched) {
-    journal_->Append(journal::JobFetched{job.sequence, event.time}, journal::Durability::kBehind);
+    NoteFetched(job.sequence, event.time);
   }
+}
+
+void DurableJobs::NoteFetched(std::uint64_t number, journal::WallTime time) {
+  if (needed_.MayGo(number)) journal_->Append(journal::JobFetched{number, time}, journal::Durability::kBehind);
 }
 
 void DurableJobs::NoteEnd(const core::Job& job) {
@@ -278,6 +292,8 @@ void DurableJobs::Write(const Ending& ending) {
                                  .use = UseOf(end, facts_),
                                  .forget_request = journal::IsProgram(ending.job->spec().name())},
                {NotInJournal("the end", ending.job->id), [told = ending.told](const absl::Status&) { told(); }});
+  for (const std::uint64_t number : needed_.Ended(ending.job->sequence)) NoteFetched(number, ending.event.time);
+  if (AllForJobs(end)) NoteFetched(ending.job->sequence, ending.event.time);
 }
 
 void DurableJobs::SaveArray(const core::ArraySnapshot& array, const std::string& file,

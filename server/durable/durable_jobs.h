@@ -25,6 +25,7 @@
 #include "server/core/engine.h"
 #include "server/core/jobs/job_log.h"
 #include "server/durable/durable_arrays.h"
+#include "server/durable/needed_jobs.h"
 #include "server/durable/stored_results.h"
 #include "server/durable/untold.h"
 #include "server/journal/journal.h"
@@ -130,8 +131,18 @@ class DurableJobs : public core::JobLog {
   absl::StatusOr<journal::KeptJob> Find(std::uint64_t number) const;
   void RestoreUnfinished(const journal::KeptJob& kept, const Parse& parse);
   // The jobs on which this one depends are in memory from now on, if they have ended, and so are the outputs that it
-  // takes.
-  void RecallOthers(const core::Principal& who, const core::JobRequest& request);
+  // takes. An error: they are not to be had, for now or for good.
+  absl::Status RecallOthers(const core::Principal& who, const core::JobRequest& request);
+  // That one has ended, and how, if no more of it is left.
+  absl::Status RecallState(const core::Principal& who, const core::JobId& id);
+  // The arrays that were for other jobs alone.
+  void FreeForJobs(const core::JobId& id);
+  // INVALID_ARGUMENT if it takes an output of a job that does not outlive the daemon.
+  absl::Status CheckInputsOutlive(const core::Principal& who, const core::JobRequest& request) const;
+  // Why those that it depends on cannot go on under this daemon; empty if they can.
+  std::string WhyOthersAreAway(const core::JobRequest& request) const;
+  // Its result was fetched, or can be fetched by nobody.
+  void NoteFetched(std::uint64_t number, journal::WallTime time);
   absl::StatusOr<core::JobRequest> RequestOf(const journal::KeptJob& kept, const core::Principal& owner, bool ran,
                                              const Parse& parse) const;
   // Of a program: what it printed is in the journal alone.
@@ -173,6 +184,7 @@ class DurableJobs : public core::JobLog {
   std::set<std::uint64_t> unloaded_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> suspended_{false}, stopped_{false};
   Untold untold_;
+  NeededJobs needed_;
   std::unique_ptr<StoredResults> stored_;
   std::unique_ptr<DurableArrays> arrays_;
   std::chrono::steady_clock::time_point next_prune_, next_prune_of_others_;  // of the pruning thread

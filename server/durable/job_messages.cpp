@@ -149,6 +149,33 @@ journal::JobUse UseOf(const core::JobEnd& end, const wire::ReceiptFacts& facts) 
   return use;
 }
 
+namespace {
+
+// Its graph, and the jobs on which it depends.
+void DescribePlace(const journal::KeptJob& kept, core::RestoredJob& job) {
+  const auto depends_on = [&job](const v1::JobRef& ref) {
+    const core::JobId id(ref.job_id());
+    if (std::find(job.depends_on.begin(), job.depends_on.end(), id) == job.depends_on.end()) job.depends_on.push_back(id);
+  };
+  const auto describe = [&](const auto& message) {
+    job.request.graph = message.graph();
+    job.request.node = message.node();
+    for (const v1::JobRef& ref : message.after()) depends_on(ref);
+  };
+  if (journal::IsProgram(kept.accepted.kernel)) {
+    if (v1::Program program; program.ParseFromString(kept.accepted.request)) describe(program);
+    return;
+  }
+  v1::JobSpec spec;
+  if (!spec.ParseFromString(kept.accepted.request)) return;
+  describe(spec);
+  for (const v1::JobInput& input : spec.inputs()) {
+    if (input.has_job_output()) depends_on(input.job_output().job());
+  }
+}
+
+}  // namespace
+
 core::RestoredJob RestoredFrom(const journal::KeptJob& kept) {
   const journal::JobAccepted& accepted = kept.accepted;
   core::RestoredJob job;
@@ -163,6 +190,7 @@ core::RestoredJob RestoredFrom(const journal::KeptJob& kept) {
       journal::IsProgram(accepted.kernel) ? wire::PayloadHash(accepted.payload_hash) : wire::HashOf(accepted.request);
   for (const journal::Change& change : kept.changes) job.changes.push_back(ChangeFrom(change));
   job.fetched = kept.fetch_time.has_value();
+  DescribePlace(kept, job);
   return job;
 }
 

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/durable/durable_jobs.h"
+#include "kernels/base/status.h"
 #include "server/durable/job_messages.h"
 #include "server/wire/job_ref.h"
 #include "server/wire/program.h"
@@ -66,6 +67,7 @@ void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts,
   std::stable_sort(recovered.unfinished.begin(), dependent,
                    [](const auto& a, const auto& b) { return a.accepted.priority > b.accepted.priority; });
   for (const journal::KeptJob& kept : recovered.unfinished) RestoreUnfinished(kept, parse);
+  for (const journal::KeptJob& kept : recovered.ended) FreeForJobs(core::JobId(absl::StrCat(kept.accepted.number)));
   std::size_t away = 0;
   {
     MutexLock lock(mutex_);
@@ -137,16 +139,21 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
     if (request.ok()) {
       request->payload_hash = job.request.payload_hash;
       job.request = *std::move(request);
-      RecallOthers(job.owner, job.request);
+      needed_.Add(job.number, NeedsOf(job.request));
+      job.refusal = RecallOthers(job.owner, job.request);
+    } else {
+      job.refusal = request.status();
     }
-    job.refusal = request.status();
   }
   // One that cannot run is still a program, which has printed nothing.
   if (journal::IsProgram(kept.accepted.kernel) && job.request.work == nullptr)
     job.request.work = PastProgramOf(kept, {});
   const std::uint64_t number = job.number;
   Away away{.owner = job.owner.token, .request_key = job.request_key, .why = "", .ending = false};
-  if (const absl::Status later = engine_->Restore(std::move(job)); !later.ok()) {
+  const std::string others = job.refusal.ok() ? WhyOthersAreAway(job.request) : "";
+  const absl::Status later =
+      others.empty() ? engine_->Restore(std::move(job)) : absl::FailedPreconditionError("it depends on another: " + others);
+  if (!later.ok()) {
     away.why =
         absl::StrCat("job ", number, " waits in the journal for the next daemon of this name: ", later.message());
     Say(LogLevel::kWarning, away.why);
@@ -155,17 +162,61 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
   }
 }
 
-void DurableJobs::RecallOthers(const core::Principal& who, const core::JobRequest& request) {
-  const auto recall = [&](const core::JobId& id, bool result) {
-    if (!MustRecall(who, id, result)) return;
-    const absl::Status recalled = Recall(who, id, result);
-    if (recalled.ok()) return;
-    Say(LogLevel::kError, absl::StrCat("job ", id.value(), ", on which another one depends, cannot be brought back: ",
-                                       recalled.message()));
-  };
-  for (const core::JobRef& ref : request.after) recall(ref.id, /*result=*/false);
+absl::Status DurableJobs::RecallOthers(const core::Principal& who, const core::JobRequest& request) {
+  for (const core::JobRef& ref : request.after) {
+    if (absl::Status recalled = RecallState(who, ref.id); !recalled.ok()) return recalled;
+  }
   for (const core::JobInput& input : request.inputs) {
-    if (const auto* const output = std::get_if<core::OutputOf>(&input.source)) recall(output->job.id, /*result=*/true);
+    const auto* const output = std::get_if<core::OutputOf>(&input.source);
+    if (output == nullptr || !MustRecall(who, output->job.id, /*result=*/true)) continue;
+    if (absl::Status recalled = Recall(who, output->job.id, /*result=*/true); !recalled.ok()) return recalled;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DurableJobs::RecallState(const core::Principal& who, const core::JobId& id) {
+  if (!MustRecall(who, id, /*result=*/false)) return absl::OkStatus();
+  const absl::StatusOr<journal::KeptJob> kept = Find(core::JobTable::NumberOf(id.value()));
+  if (absl::IsNotFound(kept.status())) return absl::OkStatus();
+  if (!kept.ok()) return kept.status();
+  const bool visible = who.scope == core::Scope::kAdmin || who.token == kept->accepted.owner;
+  if (visible && journal::IsEnd(kept->state)) RestoreEnded(*kept, /*in_memory=*/false);
+  return absl::OkStatus();
+}
+
+absl::Status DurableJobs::CheckInputsOutlive(const core::Principal& who, const core::JobRequest& request) const {
+  for (const core::JobInput& input : request.inputs) {
+    const auto* const output = std::get_if<core::OutputOf>(&input.source);
+    if (output == nullptr) continue;
+    const absl::StatusOr<std::shared_ptr<core::Job>> job = engine_->Find(who, output->job.id);
+    if (!job.ok() || (*job)->durable) continue;  // the engine says what is wrong with one that is not there
+    const std::string field = "inputs." + input.name;
+    return InvalidField(field, absl::StrCat(field, ": job ", output->job.id.value(),
+                                            " is attached, and what it makes ends with the daemon, before which this one "
+                                            "has to last: submit that one too, or run this one"));
+  }
+  return absl::OkStatus();
+}
+
+std::string DurableJobs::WhyOthersAreAway(const core::JobRequest& request) const {
+  const auto why = [this](const core::JobId& id) { return WhyAway(id.value()); };
+  for (const core::JobRef& ref : request.after) {
+    if (std::string one = why(ref.id); !one.empty()) return one;
+  }
+  for (const core::JobInput& input : request.inputs) {
+    const auto* const output = std::get_if<core::OutputOf>(&input.source);
+    if (output == nullptr) continue;
+    if (std::string one = why(output->job.id); !one.empty()) return one;
+  }
+  return "";
+}
+
+// All that are to take them have them by now.
+void DurableJobs::FreeForJobs(const core::JobId& id) {
+  const absl::StatusOr<core::JobSnapshot> job = engine_->Get(core::Everybody(), id);
+  if (!job.ok() || job->end == nullptr) return;
+  for (const core::JobOutputValue& output : job->end->outputs) {
+    if (output.for_jobs) engine_->arrays().Free(core::Everybody(), output.array.value()).IgnoreError();
   }
 }
 

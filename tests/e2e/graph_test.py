@@ -124,7 +124,7 @@ class Graph(harness.Case):
         code, lines, err = self.lines("graph", "run", self.file(GRAPH))
         self.assertEqual(code, 0, err)
         graph, ids = lines[0]["graph"], lines[0]["nodes"]
-        self.assertRegex(graph, r"^normal-[0-9a-f]{4}$")
+        self.assertRegex(graph, r"^normal-r[0-9a-f]{4}$")
         self.assertEqual(set(ids), {"gram", "roots", "total", "told"})
         roots = np.sqrt(abs(self.x @ self.x)) + 1
         np.testing.assert_allclose(np.load(self.folder / "roots.npy"), roots)
@@ -199,6 +199,9 @@ class Graph(harness.Case):
                 ('[a]\nexpression = "2"\noutputs = { out = "s.npy" }\n[b]\nexpression = "3"\noutputs = { out = "./s.npy" }\n',
                  "is the place of an output of [a] already"),
                 (node + "outputs = 3\n", "outputs is no table"),
+                (node + 'outputs = { out = "-" }\n', "standard output is for what the command says"),
+                ('[a]\nkernel = "integrate2d"\nparams = { device = "cpu0" }\n', ("params.device", "no such parameter")),
+                ('[a]\nexpression = "x"\ninputs = { x = "job:999999" }\n', "no job 999999"),
                 ("".join(f'[n{i}]\nexpression = "1"\n' for i in range(10_001)), "at most 10000"),
         ):
             code, out, err = self.run_command("graph", "run", self.file(text, "wrong.toml"))
@@ -207,6 +210,17 @@ class Graph(harness.Case):
                 self.assertIn(one, out + err, text[:200])
         self.hotplate("graph", "run", "absent.toml", says="absent.toml", code=harness.INVALID)
         self.hotplate("graph", "walk", "wrong.toml", says='"walk" is neither run nor submit', code=harness.USAGE)
+
+    def test_words_that_could_be_others(self):
+        job = self.submit("matmul", "x.npy", "x.npy")
+        text = (f'[1]\nexpression = "-a + b*0 + c"\ninputs = {{ a = "x.npy", b = "job:{job}", c = 1 }}\n'
+                '[2]\nexpression = "max(a*0 + big)"\ninputs = { a = "1" }\nparams = { big = inf }\n')
+        code, lines, err = self.lines("graph", "run", self.file(text, "2024.toml"))
+        self.assertEqual(code, 0, err)
+        self.assertRegex(lines[0]["graph"], "^2024-r")
+        self.assertEqual(next(line for line in lines[1:])["outputs"][0]["value"], "Infinity")
+        for name in ("1-3", "last", "7", "a,b"):
+            self.hotplate("graph", "run", "2024.toml", "--name", name, code=harness.USAGE, says="a word for jobs")
 
     def test_a_node_that_fails_is_named_and_the_rest_ends(self):
         text = GRAPH + '\n[bad]\nexec = ["false"]\nafter = ["gram"]\n[worse]\nexpression = "1 + 1"\nafter = ["bad"]\n'
@@ -244,28 +258,104 @@ class Graph(harness.Case):
 
 
 class Deaths(harness.Case):
-    def start_it(self):
-        return self.start_daemon("--lanes", "1")
+    def setUp(self):
+        np.save(self.folder / "x.npy", np.arange(9.0).reshape(3, 3))
+        self.x = np.load(self.folder / "x.npy")
+        self.go_on = self.folder / "go_on"
+        self.go_on.unlink(missing_ok=True)
+
+    def tearDown(self):
+        self.stop_daemon(self.daemon)
+
+    def start_it(self, **options):
+        self.daemon = self.start_daemon("--lanes", "1", **options)
+
+    def start_anew(self, **options):
+        self.daemon.kill()
+        self.daemon.wait()
+        self.start_it(**options)
+
+    def submit(self, *words):
+        return json.loads(self.hotplate("submit", "--json", *words))["jobId"]
+
+    def submit_gate(self):
+        """A job that ends when the test says so."""
+        return self.submit("exec", "sh", "-c", f"while [ ! -e {self.go_on} ]; do sleep 0.05; done")
+
+    def completes(self, job_id):
+        self.assertEqual(self.wait_for_state(job_id, *harness.ENDED)["state"], "COMPLETED", self.job(job_id))
 
     def test_a_chain_goes_on_under_the_next_daemon(self):
-        np.save(self.folder / "x.npy", np.arange(9.0).reshape(3, 3))
-        daemon = self.start_it()
-        first = self.answer("submit", "matmul", "x.npy", "x.npy")["jobId"]
-        self.wait_for_state(first, "COMPLETED")
-        long = self.submit_long_job()
-        second = self.answer("submit", "matmul", f"job:{first}", "x.npy", "--after", long)["jobId"]
-        third = self.answer("submit", "eval", "a + 1", f"a=job:{second}.c", "--priority", "50")["jobId"]
-        daemon.kill()
-        daemon.wait()
         self.start_it()
-        self.assertEqual(self.job(second)["waitsFor"], [long])
+        first = self.submit("matmul", "x.npy", "x.npy")
+        self.completes(first)
+        gate = self.submit_gate()
+        second = self.submit("matmul", f"job:{first}", "x.npy", "--after", gate)
+        third = self.submit("eval", "a + 1", f"a=job:{second}.c", "--priority", "50")
+        self.start_anew()
+        self.assertEqual(self.job(second)["waitsFor"], [gate])
         self.assertEqual(self.job(third)["waitsFor"], [second])
-        self.hotplate("cancel", long)
-        self.assertEqual(self.wait_for_state(third, *harness.ENDED)["state"], "CANCELLED")
-        fourth = self.answer("submit", "matmul", f"job:{first}.c", "x.npy")["jobId"]
+        self.go_on.touch()
+        self.hotplate("result", third, "--wait", "-o", "y.npy")
+        np.testing.assert_array_equal(np.load(self.folder / "y.npy"), self.x @ self.x @ self.x + 1)
+        fourth = self.submit("matmul", f"job:{first}.c", "x.npy")
         self.hotplate("result", fourth, "--wait", "-o", "y.npy")
-        x = np.load(self.folder / "x.npy")
-        np.testing.assert_array_equal(np.load(self.folder / "y.npy"), x @ x @ x)
+        np.testing.assert_array_equal(np.load(self.folder / "y.npy"), self.x @ self.x @ self.x)
+
+    def test_what_waits_for_one_that_has_to_wait_waits_too(self):
+        self.start_it()
+        gate = self.submit_gate()
+        after = self.submit("integrate2d", "--n", "64", "--after", gate)
+        self.start_anew(env={"HOTPLATE_USER_CODE": "none"})
+        self.hotplate("cancel", "999999", code=harness.INVALID)  # it serves
+        self.go_on.touch()
+        self.start_anew()
+        self.completes(gate)
+        self.completes(after)
+
+    def test_a_result_that_was_fetched_stays_while_others_need_it(self):
+        self.start_it()
+        first = self.submit("matmul", "x.npy", "x.npy")
+        gate = self.submit_gate()
+        second = self.submit("eval", "sum(c)", f"c=job:{first}", "--after", f"{first},{gate}")
+        self.hotplate("result", first, "--wait", "-o", "y.npy")
+        self.hotplate("journal", "prune", "--older-than", "0s")
+        self.start_anew()
+        self.go_on.touch()
+        self.completes(second)
+        self.hotplate("result", second, says=str(int((self.x @ self.x).sum())))
+        pruned = self.answer("journal", "prune", "--older-than", "0s")
+        harness.wait_until(lambda: self.answer("journal", "prune", "--older-than", "0s")["journals"][0]["unread"] == 0, f"both go: {pruned}")
+
+    def test_after_one_that_was_attached(self):
+        self.start_it()
+        attached = self.answer("run", "integrate2d", "--n", "64")["jobId"]
+        gate = self.submit_gate()
+        after = self.submit("exec", "--after", f"{attached},{gate}", "true")
+        self.hotplate("submit", "eval", "v*2", f"v=job:{attached}.value", code=harness.INVALID, says=f"job {attached} is attached")
+        self.start_anew()
+        self.go_on.touch()
+        self.completes(after)
+
+    def test_a_graph_is_whole_after_a_death(self):
+        self.start_it()
+        gate = f'["sh", "-c", "while [ ! -e {self.go_on} ]; do sleep 0.05; done"]'
+        (self.folder / "g.toml").write_text(
+            '[bad]\nexec = ["false"]\n[square]\nkernel = "matmul"\ninputs = { a = "x.npy", b = "x.npy" }\n'
+            f'[gate]\nexec = {gate}\n[last]\nexpression = "sum(s)"\ninputs = {{ s = "square" }}\nafter = ["gate"]\n')
+        ids = self.answer("graph", "submit", "g.toml", "--name", "whole")["nodes"]
+        self.wait_for_state(ids["bad"], "FAILED")
+        self.completes(ids["square"])
+        self.start_anew()
+        self.assertEqual(len(self.answer("jobs", "--graph", "whole")["jobs"]), 4)
+        self.assertIn("← square", self.hotplate("show", "whole"))
+        self.go_on.touch()
+        self.completes(ids["last"])
+        self.hotplate("wait", "whole", code=harness.FAILED)
+        harness.wait_until(lambda: not self.answer("arrays").get("arrays"), "what was for other nodes is gone")
+        out = self.hotplate("down", "local")
+        self.assertNotIn(f"job {ids['square']}", out)
+        self.start_it()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Futures as arguments of other calls."""
 
 import concurrent.futures
+import gc
+import weakref
 
 import hotplate as hp
 import numpy as np
@@ -98,3 +100,36 @@ def test_a_cancelled_call_that_waits_for_an_argument_never_runs(gpu):
     assert first.cancel()
     with pytest.raises(concurrent.futures.CancelledError):
         second.result(PATIENCE)
+
+
+def test_a_chain_does_not_keep_what_came_before(gpu):
+    first = gpu.submit("matmul", A, A)
+    gone = weakref.ref(first)
+    second = gpu.submit("matmul", first, A)
+    second.result(PATIENCE)
+    del first
+    wait_until(lambda: (gc.collect(), gone() is None)[1], "the first is gone")
+
+
+def test_results_that_land_in_memory_of_yours(gpu):
+    for _ in range(10):
+        out = np.empty_like(A)
+        gpu.submit("matmul", gpu.submit("matmul", A, A), A, out=out).result(PATIENCE)
+        np.testing.assert_allclose(out, A @ A @ A)
+
+
+def test_a_part_is_cancelled_with_its_call(gpu):
+    call = gpu.submit("integrate2d", **LONG)
+    part = call.output("value")
+    assert not part.cancel()
+    assert call.cancel()
+    with pytest.raises(concurrent.futures.CancelledError):
+        part.result(PATIENCE)
+
+
+def test_where_they_stand_for_nothing(gpu):
+    call = gpu.submit("matmul", A, A)
+    with pytest.raises(TypeError, match="a result that is yet to come"):
+        np.asarray(call)
+    total = gpu.submit("norm", A)
+    np.testing.assert_allclose(gpu.selu(A, alpha=total), np.where(A > 0, A, 0) * gpu.selu(np.ones(1))[0], rtol=1e-6)

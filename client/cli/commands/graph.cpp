@@ -4,6 +4,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/graphs/graph_run.h"
 #include "client/cli/interrupt.h"
+#include "client/cli/jobs/job_selection.h"
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/terminal/json.h"
 #include "client/lib/wire.h"
@@ -18,7 +19,7 @@ std::string NameOf(const std::string& stem) {
   std::string name = stem.substr(0, kLongestStem);
   std::replace_if(
       name.begin(), name.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '_' && c != '-'; }, '-');
-  return name + "-" + client::RandomHex(2);
+  return name + "-r" + client::RandomHex(2);  // with a letter: digits and a dash are a range of jobs
 }
 
 // A job that can never run is an error, with the exit code of a real run.
@@ -54,6 +55,8 @@ absl::Status Graph(const Invocation& call) {
   auto file = ReadGraphFile(call.arguments.words()[1]);
   if (!file.ok()) return file.status();
   const std::string graph = call.arguments.Text("name").value_or(NameOf(file->stem));
+  if (!IsGraphWord(graph))
+    return UsageError("--name " + graph + ": that is a word for jobs (an id, a range, last, all); begin it with a letter");
   auto client = call.Connect();
   if (!client.ok()) return client.status();
   auto nodes = PlanGraph(call, *client, *std::move(file));
@@ -77,6 +80,7 @@ absl::Status Graph(const Invocation& call) {
     if (waits) status = run.Deliver(cancellation);
   }
   if (interrupt.interrupted()) {
+    interrupt.Hold(true);  // a second signal would leave the rest of them
     run.Cancel();
     return Interrupted("the jobs of graph " + graph + " were cancelled");
   }
@@ -102,7 +106,7 @@ Command GraphCommand() {
               "take it have it. All else is as for run: files (./NAME forces one), array:NAME, path:FILE, numbers.\n"
               "params, outputs, after, device, priority, time_limit, precision, deterministic and label are as run's\n"
               "options; python and exec name programs, as python = [\"plot.py\", \"--fast\"].\n"
-              "run waits, and writes the files; Ctrl-C cancels the graph. submit returns at once. In both, the jobs\n"
+              "run waits, and writes the files, one node after the other; Ctrl-C cancels the graph. submit returns at once. In both, the jobs\n"
               "go on if this command is killed: hotplate show GRAPH draws how far they are. If one does not complete,\n"
               "those that need it do not run.",
           .example = "hotplate graph run normal.toml",

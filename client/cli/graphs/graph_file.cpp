@@ -104,7 +104,7 @@ class Reader {
     Inputs(table, node);
     Params(table, node);
     Outputs(table, node);
-    Options(table, node.words);
+    Options(table, node.options);
     if (table.contains("env")) Fault("has env, which is for python and exec");
     return node;
   }
@@ -180,12 +180,13 @@ class Reader {
   void Inputs(const toml::table& table, GraphNode& node) {
     for (const auto& [name, word] : Words(table, "inputs")) {
       const std::string other = word.substr(0, word.find('.'));
-      if (!tables_.contains(other)) {
-        CheckFile(name, word);
+      const bool is_text = table["inputs"][name].is_string();
+      if (!is_text || !tables_.contains(other)) {
+        if (is_text) CheckFile(name, word);
         node.words.push_back(name + "=" + word);
         continue;
       }
-      node.words.push_back(name + "=job:" + word);
+      node.made_by[name] = word;
       if (std::find(node.takes.begin(), node.takes.end(), other) == node.takes.end()) node.takes.push_back(other);
     }
   }
@@ -202,20 +203,25 @@ class Reader {
 
   void Params(const toml::table& table, GraphNode& node) {
     for (const auto& [name, word] : Words(table, "params")) {
-      if (node.kind == GraphNode::Kind::kExpression) {
-        node.words.push_back(name + "=" + word);
-      } else if (table["params"][name].is_boolean()) {
-        node.words.push_back((word == "true" ? "--" : "--no-") + name);
+      const auto value = table["params"][name];
+      GraphNumber& number = node.params[name];
+      number.word = word;
+      if (const auto* integer = value.as_integer()) {
+        number.value = integer->get();
+      } else if (const auto* real = value.as_floating_point()) {
+        number.value = real->get();
+      } else if (const auto* flag = value.as_boolean()) {
+        number.value = flag->get();
       } else {
-        node.words.push_back("--" + name + "=" + word);
+        number.value = word;
       }
     }
   }
 
   void Outputs(const toml::table& table, GraphNode& node) {
     for (const auto& [name, word] : Words(table, "outputs")) {
-      node.words.emplace_back("-o");
-      node.words.push_back(name + "=" + word);
+      if (word == kStandardStream) Fault("output " + name + ": standard output is for what the command says; name a file");
+      node.options.push_back("--output=" + name + "=" + word);
     }
   }
 

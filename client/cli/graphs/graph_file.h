@@ -11,22 +11,32 @@
 //   outputs = { out = "roots.npy" }
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
 
 namespace hotplate::cli {
 
+// A parameter's value, and the word for it.
+struct GraphNumber {
+  std::variant<std::int64_t, double, bool, std::string> value;
+  std::string word;
+};
+
 struct GraphNode {
   enum class Kind { kKernel, kExpression, kProgram };
   std::string name;
   Kind kind = Kind::kKernel;
-  // The words of `hotplate submit` that mean the same: the kernel or the text, then inputs, parameters and options. An
-  // input that another node makes is job:NODE or job:NODE.OUTPUT.
-  std::vector<std::string> words;
-  std::string program;               // "python" or "exec"; its words are then the program's alone
-  std::vector<std::string> options;  // of a program: as of `hotplate submit python`
+  // The options and the other words of the command that means the same, `hotplate submit KERNEL`, `eval` or `python`:
+  // the kernel, the text or the program, then inputs.
+  std::vector<std::string> options, words;
+  std::string program;                         // "python" or "exec"; its words are then the program's alone
+  std::map<std::string, std::string> made_by;  // NODE or NODE.OUTPUT, by input
+  std::map<std::string, GraphNumber> params;
   std::vector<std::string> after;  // nodes that it follows without taking anything of them
   std::vector<std::string> takes;  // nodes of which it takes something
 };

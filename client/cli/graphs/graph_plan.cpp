@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "client/cli/jobs/job_call.h"
 #include "client/cli/jobs/job_ending.h"
+#include "client/cli/jobs/job_inputs.h"
 #include "client/cli/jobs/scalar_input.h"
 #include "client/cli/programs/program_call.h"
 #include "client/cli/programs/program_words.h"
@@ -43,23 +45,56 @@ class GraphPlanner {
     return spec;
   }
 
+  // Inputs that other nodes make stand among the words as jobs, of which only their names in the kernel count.
+  static std::vector<std::string> WordsOf(const GraphNode& node, std::vector<std::string> options) {
+    std::vector<std::string> words = std::move(options);
+    words.insert(words.end(), node.options.begin(), node.options.end());
+    words.emplace_back("--");  // an expression may begin with a minus
+    words.insert(words.end(), node.words.begin(), node.words.end());
+    for (const auto& [input, maker] : node.made_by) words.push_back(input + "=job:" + maker);
+    return words;
+  }
+
   absl::StatusOr<JobPlan> PlanOf(const GraphNode& node) {
-    if (node.kind == GraphNode::Kind::kExpression) return PlanExpression(JobOptionsOfSubmit(), node.words);
+    if (node.kind == GraphNode::Kind::kExpression) {
+      auto plan = PlanExpression(JobOptionsOfSubmit(), WordsOf(node, {}));
+      if (!plan.ok()) return plan;
+      for (const auto& [name, number] : node.params) plan->options.params[name] = number.value;
+      return plan;
+    }
     const auto spec = SpecOf(node.words.front());
     if (!spec.ok()) return spec.status();
-    return PlanJob(*spec, JobOptionsOfSubmit(), node.words);
+    std::vector<std::string> params;
+    for (const auto& [name, number] : node.params) {
+      const auto is_it = [&](const v1::ParamSpec& param) { return param.name() == name; };
+      if (std::none_of(spec->params().begin(), spec->params().end(), is_it)) return NoParam(*spec, name);
+      const auto* flag = std::get_if<bool>(&number.value);
+      params.push_back(flag == nullptr ? "--" + name + "=" + number.word : (*flag ? "--" : "--no-") + name);
+    }
+    return PlanJob(*spec, JobOptionsOfSubmit(), WordsOf(node, std::move(params)));
+  }
+
+  static absl::Status NoParam(const v1::KernelSpec& kernel, const std::string& name) {
+    std::vector<std::string> names;
+    for (const v1::ParamSpec& param : kernel.params()) names.push_back(param.name());
+    return absl::InvalidArgumentError("params." + name + ": " + kernel.name() + " has no such parameter; it has " +
+                                      (names.empty() ? "none" : Join(names, ", ")));
   }
 
   absl::Status AddJob(const GraphNode& node) {
     auto plan = PlanOf(node);
     if (!plan.ok()) return plan.status();
     PlannedNode planned;
+    std::set<std::pair<std::size_t, std::string>> taken;  // once each, for how many inputs it may be
     for (const InputArgument& input : plan->inputs) {
-      if (input.kind != InputArgument::Kind::kJob) continue;
+      if (!node.made_by.contains(input.name)) continue;
       const absl::Status found = AddMaker(input, planned);
       if (!found.ok()) return found;
+      taken.insert(planned.made_by[input.name]);
     }
-    std::erase_if(plan->inputs, [](const InputArgument& input) { return input.kind == InputArgument::Kind::kJob; });
+    for (const auto& [maker, output] : taken) ++nodes_[maker].takers[output];
+    std::erase_if(plan->inputs, [&](const InputArgument& input) { return node.made_by.contains(input.name); });
+    if (const absl::Status named = NameJobOutputs(client_, plan->inputs); !named.ok()) return named;
     absl::StatusOr<client::Client> client = client_;
     if (const absl::Status typed = TypeScalars(plan->kernel, client, plan->inputs); !typed.ok()) return typed;
     auto inputs = JobInputs::Open(plan->inputs);
@@ -75,7 +110,7 @@ class GraphPlanner {
   // The node that makes an input, and which of its outputs that is.
   absl::Status AddMaker(const InputArgument& input, PlannedNode& planned) {
     const std::size_t place = place_.at(input.text);
-    PlannedNode& maker = nodes_[place];
+    const PlannedNode& maker = nodes_[place];
     const auto refused = [&](const std::string& why) {
       return absl::InvalidArgumentError("input " + input.name + ": node " + input.text + " " + why);
     };
@@ -90,7 +125,6 @@ class GraphPlanner {
     if (std::find(names.begin(), names.end(), name) == names.end())
       return refused("has no output \"" + name + "\"; it has " + Join(names, ", ") + ". For a file of that name: ./" +
                      input.text + "." + name);
-    ++maker.takers[name];
     planned.made_by[input.name] = {place, name};
     return absl::OkStatus();
   }

@@ -24,7 +24,7 @@ class GraphRun {
   // Cancels what goes on.
   void Cancel();
 
-  std::string Text() const;  // "graph normal-3f2a: 3 jobs queued, 12 to 14"
+  std::string Text() const;  // "graph normal-r3f2a: 3 jobs queued, 12 to 14"
   std::string Json() const;  // {"graph": …, "nodes": {NAME: ID, …}}
   const std::string& graph() const { return graph_; }
 

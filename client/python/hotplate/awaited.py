@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Future
-from typing import Any, Callable, Iterable, Mapping, Sequence
+from typing import Any, Callable, Collection, Iterable, Mapping, Sequence
 
 from . import _core
 from .errors import Busy, InvalidType, NotFound
@@ -12,6 +12,9 @@ from .errors import Busy, InvalidType, NotFound
 
 class Awaits(Future):  # type: ignore[type-arg]
     """A future that can be an argument of another call."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise InvalidType(f"a {type(self).__name__} is a result that is yet to come, and no array: wait for it, .result()")
 
     def _reference(self) -> Any:
         """What the daemon knows the result by, or None."""
@@ -42,8 +45,11 @@ def futures_in(inputs: Iterable[Any], keywords: Mapping[str, Any]) -> list[Await
     return found
 
 
-def by_reference(inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+def by_reference(inputs: Sequence[Any], keywords: Mapping[str, Any], arrays: Collection[str]) -> Any:
     """The arguments with what the daemon knows results by that are yet to come; None if it knows one of them not.
+
+    Args:
+        arrays: the keywords that are arrays: of others the value is needed here.
 
     Raises:
         Exception: the error of a future that is done.
@@ -56,7 +62,8 @@ def by_reference(inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         return value._reference()
 
     values = [taken(value) for value in inputs]
-    words = {name: taken(value) for name, value in keywords.items()}
+    words = {name: taken(value) if name in arrays or not isinstance(value, Awaits) or value.done() else None
+             for name, value in keywords.items()}
     lacks = any(new is None and old is not None for new, old in zip((*values, *words.values()), (*inputs, *keywords.values())))
     return None if lacks else (values, words)
 

@@ -192,12 +192,15 @@ class CallFuture(Awaits):
             if futures := futures_in(inputs, keywords):
                 if isinstance(plan, Plan):
                     check_each_is_one(futures)
-                references = by_reference(inputs, keywords) if isinstance(plan, Plan) and not self._begun_again else None
+                references = None
+                # Where the result lands has to fit before the call begins.
+                if isinstance(plan, Plan) and not self._begun_again and keywords.get("out") is None:
+                    references = by_reference(inputs, keywords, plan.rules)
                 if references is None and not all(future.done() for future in futures):
                     self._again = None
                     when_done(futures, lambda: self._begin(plan, inputs, keywords))
                     return
-                inputs, keywords = references or by_reference(inputs, keywords)
+                inputs, keywords = references or by_reference(inputs, keywords, keywords)
                 self._takes_references = references is not None
             self._call = call = plan.prepare(self._client, inputs, keywords)
             if call.order is None:
@@ -246,6 +249,7 @@ class CallFuture(Awaits):
                 value = call.finish(came)
         except BaseException as broken:  # not to be lost with this thread
             came, error = None, broken
+        self._again = None  # what it was called with is not held by its result
         if not self._settled.acquire(blocking=False) or not self.set_running_or_notify_cancel():
             return
         if came is not None:
@@ -264,6 +268,10 @@ class _Output(Awaits):
         self._of = call
         self._name = name
         call.add_done_callback(self._settle)
+
+    def cancel(self) -> bool:
+        """False: it is the call that can be cancelled."""
+        return False
 
     def _settle(self, call: Any) -> None:
         try:

@@ -30,8 +30,12 @@ const JobOutputValue* OutputIn(const JobEnd& end, const std::string& output) {
   return at == end.outputs.end() ? nullptr : &*at;
 }
 
-void AddOnce(std::vector<JobId>& jobs, const JobId& job) {
-  if (std::find(jobs.begin(), jobs.end(), job) == jobs.end()) jobs.push_back(job);
+std::set<std::string> OutputsOf(const JobId& job, const std::vector<Dependencies::Wanted>& wanted) {
+  std::set<std::string> outputs;
+  for (const Dependencies::Wanted& one : wanted) {
+    if (one.job == job) outputs.insert(one.output);
+  }
+  return outputs;
 }
 
 }  // namespace
@@ -60,6 +64,10 @@ absl::StatusOr<Dependencies::Taken> Dependencies::Take(const Principal& who, con
   }
   if (value->data != nullptr) return Taken{value->signature, value->data};
   if (!value->path.empty()) return Taken{value->signature, StoredArray{value->path}};
+  if (value->stored) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the output ", Quoted(output), " of ", Title(job), " is in files, and could not be read from them"));
+  }
   if (value->array.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(Title(job), " has ended, and its output ", Quoted(output),
                                                       " went to its client and was not kept"));
@@ -72,9 +80,11 @@ absl::StatusOr<Dependencies::Taken> Dependencies::Take(const Principal& who, con
   return Taken{value->signature, std::move(reader->buffer)};
 }
 
-void Dependencies::LeaveOutput(Job& job, const std::string& output) {
-  const auto at = job.takers.find(output);
-  if (at != job.takers.end() && at->second > 0) --at->second;
+void Dependencies::LeaveOutputs(Job& job, const std::set<std::string>& outputs) {
+  for (const std::string& output : outputs) {
+    const auto at = job.takers.find(output);
+    if (at != job.takers.end() && at->second > 0) --at->second;
+  }
 }
 
 void Dependencies::FreeLeft(const Job& job, const JobEnd& end) {
@@ -85,14 +95,15 @@ void Dependencies::FreeLeft(const Job& job, const JobEnd& end) {
   }
 }
 
-absl::StatusOr<Dependencies::Lookup> Dependencies::LookUp(const Principal& who, JobRequest& request, bool take) {
+absl::StatusOr<Dependencies::Lookup> Dependencies::LookUp(const Principal& who, JobRequest& request) const {
   Lookup lookup;
+  std::set<JobId> known;
   const auto look = [&](const std::string& field, const JobRef& ref,
                         const std::string& output) -> absl::StatusOr<std::pair<std::shared_ptr<Job>, Jobs::Making>> {
     absl::StatusOr<std::shared_ptr<Job>> job = Find(who, ref);
     if (!job.ok()) return About(field, job.status());
     Jobs::Making making = jobs_.MakingOf(**job, output);
-    AddOnce(lookup.jobs, (*job)->id);
+    if (known.insert((*job)->id).second) lookup.jobs.push_back((*job)->id);
     if (making.end == nullptr) {
       lookup.waits = true;
     } else if (making.end->state != JobState::kCompleted) {
@@ -128,12 +139,19 @@ absl::StatusOr<Dependencies::Lookup> Dependencies::LookUp(const Principal& who, 
     if (!taken.ok()) return About(field, taken.status());
     input.signature = std::move(taken->signature);
     input.source = std::move(taken->source);
-    if (!take) continue;
-    MutexLock lock(mutex_);
-    LeaveOutput(*job, output);
-    FreeLeft(*job, *making.end);
+    lookup.taken.emplace_back(job, output);
   }
   return lookup;
+}
+
+void Dependencies::Leave(const Lookup& lookup) {
+  std::map<std::shared_ptr<Job>, std::set<std::string>> taken;
+  for (const auto& [job, output] : lookup.taken) taken[job].insert(output);
+  MutexLock lock(mutex_);
+  for (const auto& [job, outputs] : taken) {
+    LeaveOutputs(*job, outputs);
+    if (const auto end = jobs_.MakingOf(*job, "").end; end != nullptr) FreeLeft(*job, *end);
+  }
 }
 
 void Dependencies::Note(Held& held, Job& ended, const JobEnd& end) {
@@ -154,8 +172,8 @@ void Dependencies::Note(Held& held, Job& ended, const JobEnd& end) {
     } else {
       fail(JobState::kFailed, std::string(taken.status().message()));
     }
-    LeaveOutput(ended, wanted.output);
   }
+  LeaveOutputs(ended, OutputsOf(ended.id, held.wanted));
 }
 
 std::optional<Dependencies::Held> Dependencies::Hold(Held held) {
@@ -191,10 +209,7 @@ Dependencies::Held Dependencies::TakeOut(const Job& job) {
     at->second.erase(job.sequence);
     if (at->second.empty()) dependants_.erase(at);
     const absl::StatusOr<std::shared_ptr<Job>> other = jobs_.Find(job.owner, id);
-    if (!other.ok()) continue;
-    for (const Wanted& wanted : waiting.held.wanted) {
-      if (wanted.job == id) LeaveOutput(**other, wanted.output);
-    }
+    if (other.ok()) LeaveOutputs(**other, OutputsOf(id, waiting.held.wanted));
   }
   waiting.held.job->cause = waiting.held.cause;
   return std::move(waiting.held);

@@ -11,8 +11,10 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -41,12 +43,15 @@ class Dependencies {
     bool waits = false;       // for one of them at least
     std::vector<Wanted> wanted;
     bool known = true;  // the signatures of all inputs are
+    // Outputs of jobs that have ended, which it has got: Leave tells when it is there to have them.
+    std::vector<std::pair<std::shared_ptr<Job>, std::string>> taken = {};
   };
-  // Inputs that are there already become plain ones; of the others the signature is noted, as far as it is known. With
-  // `take` they are taken: of an output that is for so many jobs alone, one fewer has yet to come. NOT_FOUND for a job
-  // that is not there, INVALID_ARGUMENT for one that did not complete and for an output that it has not,
-  // FAILED_PRECONDITION where its outputs are gone.
-  absl::StatusOr<Lookup> LookUp(const Principal& who, JobRequest& request, bool take);
+  // Inputs that are there already become plain ones; of the others the signature is noted, as far as it is known.
+  // NOT_FOUND for a job that is not there, INVALID_ARGUMENT for one that did not complete and for an output that it has
+  // not, FAILED_PRECONDITION where its outputs are gone.
+  absl::StatusOr<Lookup> LookUp(const Principal& who, JobRequest& request) const;
+  // A job has what it was given by LookUp: of an output that is for so many jobs alone, one fewer has yet to come.
+  void Leave(const Lookup& lookup);
 
   // The outputs that a job takes, by the names of its inputs.
   struct Taken {
@@ -94,8 +99,8 @@ class Dependencies {
   absl::StatusOr<std::shared_ptr<Job>> Find(const Principal& who, const JobRef& ref) const;
   // An output as an input.
   absl::StatusOr<Taken> Take(const Principal& who, const Job& job, const JobEnd& end, const std::string& output) const;
-  // One job will not come for the output any more, since it has it, or does not need it.
-  static void LeaveOutput(Job& job, const std::string& output);
+  // One job will not come for these outputs any more, since it has them, or does not need them.
+  static void LeaveOutputs(Job& job, const std::set<std::string>& outputs);
   // Frees the outputs that nobody has yet to come for.
   void FreeLeft(const Job& job, const JobEnd& end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -10,14 +10,20 @@
 namespace hotplate::core {
 namespace {
 
+// Of those that a job waits for: so many are told.
+constexpr std::size_t kMostWaitsFor = 16;
+
 // Outputs that were kept as arrays under a name or a lease do not go with the job.
 bool IsUnfetched(const Job& job) {
   const JobRecord& record = job.record();
   if (record.attached || record.fetched || record.end == nullptr || record.end->outputs_dropped) return false;
   const std::vector<JobOutputValue>& outputs = record.end->outputs;
   // An output without elements, as of svd's values alone, is nobody's loss.
-  return !record.owned_arrays.empty() || std::any_of(outputs.begin(), outputs.end(), [](const JobOutputValue& one) {
-    return one.stored || (one.data != nullptr && one.data->size() > 0);
+  return std::any_of(outputs.begin(), outputs.end(), [&](const JobOutputValue& one) {
+    if (one.for_jobs) return false;  // nobody can fetch it
+    const std::vector<ArrayId>& owned = record.owned_arrays;
+    return one.stored || (one.data != nullptr && one.data->size() > 0) ||
+           std::find(owned.begin(), owned.end(), one.array) != owned.end();
   });
 }
 
@@ -79,7 +85,7 @@ JobSnapshot Jobs::SnapshotLocked(const Job& job) const {
   snapshot.node = job.node;
   snapshot.depends_on = job.depends_on;
   for (const JobId& id : job.depends_on) {
-    if (IsEnd(record.state)) break;
+    if (IsEnd(record.state) || snapshot.waits_for.size() >= kMostWaitsFor) break;
     const std::shared_ptr<Job> other = table_.Find(job.owner, id.value());
     if (other != nullptr && !IsEnd(other->record().state)) snapshot.waits_for.push_back(id);
   }

@@ -22,6 +22,7 @@ std::shared_ptr<Job> MakeRestored(const RestoredJob& restored, BoundJob bound, s
   std::shared_ptr<Job> job =
       MakeJob(restored.owner, restored.request, std::move(bound), restored.request_key, inline_bytes);
   job->sequence = restored.number;
+  job->depends_on = restored.depends_on;
   // The journal has its end, so that it may make room for new jobs.
   if (restored.end != nullptr) job->promised = job->keeps_request = false;
   job->earlier.assign(restored.changes.begin(), restored.changes.begin() + LastPending(restored.changes));

@@ -19,6 +19,7 @@ struct RestoredJob {
   Principal owner;
   std::string request_key;
   JobRequest request;                 // of one that has ended, what is known without its inputs and parameters
+  std::vector<JobId> depends_on;      // of one that has ended
   absl::Status refusal;               // why it cannot run again, if that is known
   std::vector<StateChange> changes;   // the last one: PENDING, or the end
   std::shared_ptr<const JobEnd> end;  // null if it is to run

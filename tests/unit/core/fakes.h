@@ -117,7 +117,7 @@ class FakeDevice : public Device {
 };
 
 // "copy", "other" (uninterruptible) and "loop" (chunked): y = x, of float32 [n]; an int parameter "seed".
-// "two": y and z = x. "measure": y = x, and never the same bits.
+// "two": y and z = x. "sum": y of x and z. "measure": y = x, and never the same bits.
 // "silent", "no_work", "less_work", "nan_work", "all_work": as "copy", but without a cost model and a bound of the
 // work, and with a bound of 0, -1, NaN and infinity.
 const Catalog& FakeCatalog();

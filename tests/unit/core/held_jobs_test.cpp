@@ -16,6 +16,7 @@ class HeldJobsTest : public EngineTest {
   HeldJobsTest() {
     bodies_["loop"] = Cancellable();
     bodies_["other"] = Uninterruptible();
+    bodies_["sum"] = CopyBody;
   }
 
   static JobRequest After(const JobId& job, const std::string& kernel = "copy") {
@@ -229,6 +230,38 @@ TEST_F(HeldJobsTest, OutputsForJobsGoAlsoWhenThoseThatWaitedAreCancelled) {
   ASSERT_EQ(recorder_->AwaitEnd(1)->state, JobState::kCompleted);
   EXPECT_THAT(store_->List(kAlice), IsEmpty());
   EXPECT_TRUE(Eventually([&] { return store_->bytes_held() == 0; }));
+}
+
+TEST_F(HeldJobsTest, ARefusedJobTakesNothing) {
+  Start();
+  const JobId first = Submit(ForJobs(Request("copy", {1, 2}), 1), 1);
+  ASSERT_EQ(recorder_->AwaitEnd(1)->state, JobState::kCompleted);
+  JobRequest wrong = Taking(first);
+  wrong.params["seed"] = std::string("five");
+  EXPECT_THAT(Fields(Refusal(wrong)), ElementsAre("params.seed"));
+  EXPECT_EQ(store_->List(kAlice).size(), 1u);
+  Submit(Taking(first), 2);
+  EXPECT_THAT(ToFloats(*recorder_->AwaitEnd(2)->outputs[0].data), ElementsAre(1, 2));
+  EXPECT_THAT(store_->List(kAlice), IsEmpty());
+}
+
+TEST_F(HeldJobsTest, AJobThatTakesAnOutputTwiceIsOneJob) {
+  Start();
+  const JobId first = Submit(ForJobs(Request("other", {1, 2}), 2), 1);
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  const auto both = [&] {
+    JobRequest request = Request("sum");
+    request.inputs = {{.name = "x", .signature = {}, .source = OutputOf{JobRef{first}, "y"}},
+                      {.name = "z", .signature = {}, .source = OutputOf{JobRef{first}, "y"}}};
+    return request;
+  };
+  Submit(both(), 2);
+  gate_.Open();
+  EXPECT_EQ(recorder_->AwaitEnd(2)->state, JobState::kCompleted);
+  EXPECT_EQ(store_->List(kAlice).size(), 1u) << "another job has yet to come";
+  Submit(both(), 3);
+  EXPECT_EQ(recorder_->AwaitEnd(3)->state, JobState::kCompleted);
+  EXPECT_THAT(store_->List(kAlice), IsEmpty());
 }
 
 TEST_F(HeldJobsTest, AnOutputForJobsIsNeitherKeptNorAFile) {

@@ -1,0 +1,47 @@
+#include "server/durable/needed_jobs.h"
+
+#include <variant>
+
+#include "server/core/jobs/job_table.h"
+
+namespace hotplate::server {
+
+std::set<std::uint64_t> NeedsOf(const core::JobRequest& request) {
+  std::set<std::uint64_t> needs;
+  for (const core::JobInput& input : request.inputs) {
+    const auto* const output = std::get_if<core::OutputOf>(&input.source);
+    if (output != nullptr) needs.insert(core::JobTable::NumberOf(output->job.id.value()));
+  }
+  return needs;
+}
+
+void NeededJobs::Add(std::uint64_t job, const std::set<std::uint64_t>& needs) {
+  if (needs.empty()) return;
+  MutexLock lock(mutex_);
+  needs_[job].insert(needs.begin(), needs.end());
+  for (const std::uint64_t one : needs) needed_by_[one].insert(job);
+}
+
+bool NeededJobs::MayGo(std::uint64_t job) {
+  MutexLock lock(mutex_);
+  if (!needed_by_.contains(job)) return true;
+  fetched_.insert(job);
+  return false;
+}
+
+std::vector<std::uint64_t> NeededJobs::Ended(std::uint64_t job) {
+  std::vector<std::uint64_t> may_go;
+  MutexLock lock(mutex_);
+  const auto needs = needs_.extract(job);
+  if (needs.empty()) return may_go;
+  for (const std::uint64_t one : needs.mapped()) {
+    const auto at = needed_by_.find(one);
+    at->second.erase(job);
+    if (!at->second.empty()) continue;
+    needed_by_.erase(at);
+    if (fetched_.erase(one) > 0) may_go.push_back(one);
+  }
+  return may_go;
+}
+
+}  // namespace hotplate::server
