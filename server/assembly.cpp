@@ -312,7 +312,7 @@ absl::Status Assembly::Listen() {
   }
   options.unix_socket = config_.unix_socket;
   options.identity = identity_;
-  if (client_identity_) options.client_certificate_pem = client_identity_->certificate_pem;
+  if (client_identity_) options.client = *client_identity_;
   options.message_bytes = config_.message_bytes;
   options.keepalive = config_.keepalive;
   options.warn = [log = log_](const std::string& line) { log->warn("{}", line); };
@@ -335,6 +335,7 @@ absl::Status Assembly::ListenWithin(const PortRange& ports, ListenOptions option
       return absl::OkStatus();
     }
     why = server.status();
+    if (!absl::IsUnavailable(why)) return why;  // not for the port
   }
   if (!range) return why;
   return absl::UnavailableError(

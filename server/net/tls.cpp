@@ -5,7 +5,10 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
+#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 
 #include <memory>
 #include <vector>
@@ -26,13 +29,19 @@ using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using CertificatePtr = std::unique_ptr<X509, Freed<X509_free>>;
 using ExtensionPtr = std::unique_ptr<X509_EXTENSION, Freed<X509_EXTENSION_free>>;
 using BioPtr = std::unique_ptr<BIO, Freed<BIO_free>>;
+using ContextPtr = std::unique_ptr<SSL_CTX, Freed<SSL_CTX_free>>;
+using ConnectionPtr = std::unique_ptr<SSL, Freed<SSL_free>>;
 
 constexpr long kDay = 24 * 3600;
 
-absl::Status Failed(const char* what) {
+std::string OpenSslReason() {
   char reason[256];
   ERR_error_string_n(ERR_get_error(), reason, sizeof reason);
-  return absl::InternalError(ToAbsl(std::string("making the TLS certificate: ") + what + ": " + reason));
+  return reason;
+}
+
+absl::Status Failed(const char* what) {
+  return absl::InternalError(ToAbsl(std::string("making the TLS certificate: ") + what + ": " + OpenSslReason()));
 }
 
 bool AddExtension(X509* certificate, int nid, const char* value) {
@@ -64,6 +73,22 @@ bool Fill(X509* certificate, EVP_PKEY* key, Role role) {
          (!daemon || AddExtension(certificate, NID_subject_alt_name, (std::string("DNS:") + kCertificateName).c_str()));
 }
 
+BioPtr Reader(const std::string& text) { return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
+
+// A client's, which speaks HTTP/2. Null: OpenSSL has the reason.
+ContextPtr ContextOf(const Identity& client) {
+  constexpr unsigned char kProtocols[] = {2, 'h', '2'};
+  ContextPtr context(SSL_CTX_new(TLS_client_method()));
+  const BioPtr certificate_text = Reader(client.certificate_pem), key_text = Reader(client.key_pem);
+  if (!context || !certificate_text || !key_text) return nullptr;
+  const CertificatePtr certificate(PEM_read_bio_X509(certificate_text.get(), nullptr, nullptr, nullptr));
+  const KeyPtr key(PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr));
+  const bool complete = certificate && key && SSL_CTX_use_certificate(context.get(), certificate.get()) == 1 &&
+                        SSL_CTX_use_PrivateKey(context.get(), key.get()) == 1 &&
+                        SSL_CTX_set_alpn_protos(context.get(), kProtocols, sizeof kProtocols) == 0;
+  return complete ? std::move(context) : nullptr;
+}
+
 std::string TextOf(BIO* bio) {
   const char* data = nullptr;
   const long size = BIO_get_mem_data(bio, &data);
@@ -85,6 +110,31 @@ absl::StatusOr<Identity> MakeIdentity(Role role) {
     return Failed("encoding");
   }
   return Identity{TextOf(certificate_text.get()), TextOf(key_text.get())};
+}
+
+absl::Status TryHandshake(int connection, const Identity& client, std::chrono::milliseconds patience) {
+  const auto whole = std::chrono::floor<std::chrono::seconds>(patience);
+  const timeval longest{whole.count(), std::chrono::microseconds(patience - whole).count()};
+  setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
+  setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);
+  ERR_clear_error();
+  const ContextPtr context = ContextOf(client);
+  const ConnectionPtr tls(context ? SSL_new(context.get()) : nullptr);
+  if (!tls || SSL_set_fd(tls.get(), connection) != 1) return absl::InternalError(ToAbsl(OpenSslReason()));
+  char first = 0;
+  // A server of TLS 1.3 looks at the client's certificate when the client is done: only its first word says that it is.
+  int done = SSL_connect(tls.get());
+  if (done == 1) done = SSL_read(tls.get(), &first, 1);
+  if (done == 1) return absl::OkStatus();
+  switch (SSL_get_error(tls.get(), done)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE:
+      return absl::DeadlineExceededError(ToAbsl("nothing arrived within " + std::to_string(patience.count()) + " ms"));
+    case SSL_ERROR_SSL:
+      return absl::InternalError(ToAbsl(OpenSslReason()));
+    default:
+      return absl::InternalError("it hung up");
+  }
 }
 
 absl::StatusOr<std::string> RandomHex(std::size_t bytes) {

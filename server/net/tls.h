@@ -1,8 +1,10 @@
 // Credentials of a daemon and its clients: fresh keys, self-signed certificates, and random secrets.
 #pragma once
 
+#include <chrono>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace hotplate::server {
@@ -21,6 +23,11 @@ enum class Role { kDaemon, kClient };
 // A new EC P-256 key with its certificate, valid from a day ago (clocks of nodes differ) for ten years: the
 // certificate dies with its daemon, not by the calendar.
 absl::StatusOr<Identity> MakeIdentity(Role role);
+
+// Whether a server takes that client and says its first word of HTTP/2 to it. `connection`: the client's end of one
+// that the server was given; blocking. Waits for either step for so long. The process ignores SIGPIPE, since a
+// server may hang up.
+absl::Status TryHandshake(int connection, const Identity& client, std::chrono::milliseconds patience);
 
 // `bytes` from the system's generator for secrets, as hexadecimal digits.
 absl::StatusOr<std::string> RandomHex(std::size_t bytes);

@@ -33,14 +33,19 @@ class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     StartRead(&message_);
   }
 
-  void OnReadDone(bool ok) override {
-    const absl::Status status = ok ? TakeChunk() : Answer();
+  void OnReadDone(bool ok) noexcept override {
+    absl::Status status;
+    try {
+      status = ok ? TakeChunk() : Answer();
+    } catch (const std::bad_alloc&) {
+      status = NoMemory();
+    }
     if (ok && status.ok()) return StartRead(&message_);
     writer_.reset();  // received bytes stay, so that the upload can be resumed
     Finish(wire::ToGrpc(status));
   }
 
-  void OnDone() override { delete this; }
+  void OnDone() noexcept override { delete this; }
 
  private:
   absl::Status TakeChunk() {
@@ -112,13 +117,13 @@ class ReadStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
     });
   }
 
-  void OnWriteDone(bool ok) override {
+  void OnWriteDone(bool ok) noexcept override {
     if (!ok) return Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
     activity_.Moved();
     Next();
   }
 
-  void OnDone() override {
+  void OnDone() noexcept override {
     if (offset_ == buffer_->size()) context_.arrays().MarkRead(id_);
     delete this;
   }
@@ -127,7 +132,11 @@ class ReadStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   void Next() {
     if (offset_ == end_) return Finish(grpc::Status::OK);
     const std::uint64_t length = std::min(std::uint64_t{codec::kChunkBytes}, end_ - offset_);
-    chunk_ = codec::EncodeRead(buffer_, offset_, static_cast<std::size_t>(length));
+    try {
+      chunk_ = codec::EncodeRead(buffer_, offset_, static_cast<std::size_t>(length));
+    } catch (const std::bad_alloc&) {
+      return Finish(wire::ToGrpc(NoMemory()));
+    }
     offset_ += length;
     if (offset_ == end_) return StartWriteAndFinish(&chunk_, grpc::WriteOptions(), grpc::Status::OK);
     StartWrite(&chunk_);

@@ -7,6 +7,9 @@
 //   2. The handler translates the message (wire/), asks the engine or the arrays, and answers. It runs on one of gRPC's
 //      few threads and never waits: jobs answer through an observer, and files are opened on FileThread. Tiny jobs
 //      compute on it, within the engine's bounds of work and threads, and up to a number for each Run message.
+//   3. A stream goes on in its reactor's callbacks. What they throw, for want of memory, gRPC swallows (1.51,
+//      CatchingCallback), and the call stands still for as long as its client waits. So they are noexcept: they refuse
+//      what needs much memory (NoMemory), and else the daemon ends there, as it does where its own threads throw.
 #pragma once
 
 #include <grpcpp/server_context.h>

@@ -75,7 +75,7 @@ void ExecuteCall::FinishOrLeaveIt(const grpc::Status& status) {
   if (half_answered_.exchange(true)) Finish(status_);
 }
 
-void ExecuteCall::OnCancel() {
+void ExecuteCall::OnCancel() noexcept {
   cancelled_.store(true);
   GiveUp();
   Answer(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
@@ -87,6 +87,6 @@ void ExecuteCall::GiveUp() {
 
 bool ExecuteCall::Close() { return !closed_.exchange(true); }
 
-void ExecuteCall::OnDone() { const std::shared_ptr<ExecuteCall> last = std::move(self_); }
+void ExecuteCall::OnDone() noexcept { const std::shared_ptr<ExecuteCall> last = std::move(self_); }
 
 }  // namespace hotplate::server

@@ -26,8 +26,8 @@ class ExecuteCall final : public grpc::ServerUnaryReactor,
   void OnProgress(const core::JobId&, std::uint64_t, double) override {}
   void OnNotice(const std::string&, std::optional<double>) override {}
 
-  void OnCancel() override;
-  void OnDone() override;
+  void OnCancel() noexcept override;
+  void OnDone() noexcept override;
 
  private:
   void Run();

@@ -1,9 +1,15 @@
 #include "server/service/grpc_server.h"
 
+#include <fcntl.h>
 #include <grpcpp/grpcpp.h>
+#include <sys/socket.h>
 
+#include <cerrno>
+#include <cstring>
 #include <map>
 
+#include "kernels/base/descriptor.h"
+#include "kernels/base/status.h"
 #include "server/net/acceptor.h"
 #include "server/net/listening_socket.h"
 #include "server/service/arrays_service.h"
@@ -23,14 +29,12 @@ constexpr int kLookahead = 16 << 20;          // bytes that a peer may be ahead 
 constexpr int kStreamsPerConnection = 4096;   // calls of all kinds
 constexpr std::chrono::milliseconds kLongestKeepaliveTimeout(20'000);
 constexpr int kShortestClientPingMs = 10'000;
-// For TLS and the first bytes of HTTP/2. Until then a peer is a stranger.
-constexpr int kLongestHandshakeMs = 10'000;
 
 std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenOptions& options) {
   if (!options.identity) return grpc::InsecureServerCredentials();
   // Strangers end here: nothing from them reaches HTTP/2, which offers much to attack before a token is checked.
   grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  tls.pem_root_certs = options.client_certificate_pem;
+  tls.pem_root_certs = options.client.certificate_pem;
   tls.pem_key_cert_pairs.push_back({options.identity->key_pem, options.identity->certificate_pem});
   return grpc::SslServerCredentials(tls);
 }
@@ -89,7 +93,7 @@ class Implementation final : public GrpcServer {
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kStreamsPerConnection);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_FRAME_SIZE, kLargestFrame);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kLookahead);
-    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kLongestHandshakeMs);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, static_cast<int>(options.handshake.count()));
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(keepalive.count()));
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, static_cast<int>(keepalive_timeout.count()));
     // As many as it takes: a stream may have nothing to say for hours. By its documentation gRPC wants data after two.
@@ -97,12 +101,9 @@ class Implementation final : public GrpcServer {
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kShortestClientPingMs);
     server_ = builder.BuildAndStart();
     if (!server_) return absl::InternalError("gRPC's server could not be built");
+    if (absl::Status status = TryClient(options); !status.ok()) return status;
     Acceptor::Options accepting;
-    accepting.take = [this](int descriptor) {
-      grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
-      connection.fd = descriptor;
-      connections_->HandleNewConnection(&connection);
-    };
+    accepting.take = [this](int descriptor) { Take(descriptor); };
     accepting.warn = options.warn;
     auto acceptor = Acceptor::Start(*std::move(socket), std::move(accepting));
     if (!acceptor.ok()) return acceptor.status();
@@ -134,6 +135,32 @@ class Implementation final : public GrpcServer {
   }
 
  private:
+  // The descriptor, which does not block, is its own from then on.
+  void Take(int descriptor) {
+    grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
+    connection.fd = descriptor;
+    connections_->HandleNewConnection(&connection);
+  }
+
+  // gRPC (1.51) starts also without the TLS context that it could not make (Server::Start drops what AddPortToServer
+  // says of an external acceptor), keeps every connection, and never says a word on it. And what OpenSSL sets up with
+  // the first handshake of a process stays broken if memory is short then. So the first one is the server's own.
+  absl::Status TryClient(const ListenOptions& options) {
+    if (!options.identity) return absl::OkStatus();
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+      return absl::ResourceExhaustedError(ToAbsl(std::string("cannot connect to itself: ") + std::strerror(errno)));
+    }
+    const Descriptor mine(ends[0]);
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    Take(ends[1]);
+    const absl::Status tried = TryHandshake(mine.get(), options.client, options.handshake);
+    if (tried.ok()) return tried;
+    return absl::InternalError(
+        ToAbsl("no client could connect: the server does not answer its own over TLS: " + std::string(tried.message()) +
+               "; memory may be short on this node: start it again"));
+  }
+
   core::Engine& engine_;
   CatalogueService catalogue_;
   ArraysService arrays_;

@@ -20,7 +20,9 @@ struct ListenOptions {
   std::string unix_socket;            // instead of the two
   // None: plaintext, which takes a unix socket: on TCP every user of this machine could connect.
   std::optional<Identity> identity;
-  std::string client_certificate_pem;  // with `identity`: clients without its key fail the TLS handshake
+  Identity client;  // with `identity`: clients without its key fail the TLS handshake
+  // The longest for TLS and the first bytes of HTTP/2. Until then a peer is a stranger.
+  std::chrono::milliseconds handshake = std::chrono::seconds(10);
   // gRPC itself accepts kRoomToRefuse more, so that handlers can refuse larger messages by name.
   std::uint64_t message_bytes = std::uint64_t{8} << 20;
   // A connection silent for this long gets a probe, and is ended without an answer: its peer has vanished.
@@ -35,7 +37,7 @@ inline constexpr std::uint64_t kRoomToRefuse = std::uint64_t{64} << 20;
 
 class GrpcServer {
  public:
-  // Listens and serves when it returns. `context` must outlive the server.
+  // Listens and serves when it returns. `context` must outlive the server. UNAVAILABLE: it cannot listen there.
   static absl::StatusOr<std::unique_ptr<GrpcServer>> Start(const ServiceContext& context, const ListenOptions& options);
   virtual ~GrpcServer() = default;
 

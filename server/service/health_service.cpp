@@ -28,20 +28,20 @@ class HealthService::Watcher final : public grpc::ServerWriteReactor<HealthCheck
     StartWrite(&response_);
   }
 
-  void OnWriteDone(bool ok) override {
+  void OnWriteDone(bool ok) noexcept override {
     MutexLock lock(health_.mutex_);
     writing_ = false;
     gone_ = gone_ || !ok;
     GoOnLocked();
   }
 
-  void OnCancel() override {
+  void OnCancel() noexcept override {
     MutexLock lock(health_.mutex_);
     gone_ = true;
     GoOnLocked();
   }
 
-  void OnDone() override {
+  void OnDone() noexcept override {
     {
       MutexLock lock(health_.mutex_);
       health_.watchers_.erase(this);

@@ -9,6 +9,7 @@
 #include <grpcpp/support/server_callback.h>
 
 #include <functional>
+#include <new>
 #include <string>
 
 #include "kernels/base/status.h"
@@ -18,10 +19,18 @@
 
 namespace hotplate::server {
 
+inline absl::Status NoMemory() {
+  return absl::ResourceExhaustedError("the machine has no memory left for this call; try again later");
+}
+
 template <typename Message>
 absl::Status Parse(const grpc::ByteBuffer& bytes, Message& message) {
   grpc::ByteBuffer copy(bytes);  // of references to the slices
-  if (grpc::SerializationTraits<Message>::Deserialize(&copy, &message).ok()) return absl::OkStatus();
+  try {
+    if (grpc::SerializationTraits<Message>::Deserialize(&copy, &message).ok()) return absl::OkStatus();
+  } catch (const std::bad_alloc&) {
+    return NoMemory();
+  }
   return absl::InvalidArgumentError(ToAbsl("the message of " + std::to_string(bytes.Length()) + " bytes is not a " +
                                            Message::descriptor()->full_name()));
 }

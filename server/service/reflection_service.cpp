@@ -60,7 +60,7 @@ class ReflectionService::Stream final : public Reactor {
  public:
   explicit Stream(const std::vector<std::string>& services) : services_(services) { StartRead(&bytes_); }
 
-  void OnReadDone(bool ok) override {
+  void OnReadDone(bool ok) noexcept override {
     if (!ok) return Finish(grpc::Status::OK);
     ServerReflectionRequest request;
     if (absl::Status status = Parse(bytes_, request); !status.ok()) return Finish(wire::ToGrpc(status));
@@ -69,12 +69,12 @@ class ReflectionService::Stream final : public Reactor {
     StartWrite(&response_);
   }
 
-  void OnWriteDone(bool ok) override {
+  void OnWriteDone(bool ok) noexcept override {
     if (!ok) return Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
     StartRead(&bytes_);
   }
 
-  void OnDone() override { delete this; }
+  void OnDone() noexcept override { delete this; }
 
  private:
   const std::vector<std::string>& services_;

@@ -12,7 +12,7 @@ template <typename Reactor>
 class Refusal final : public Reactor {
  public:
   explicit Refusal(const absl::Status& status) { this->Finish(wire::ToGrpc(status)); }
-  void OnDone() override { delete this; }
+  void OnDone() noexcept override { delete this; }
 };
 
 }  // namespace hotplate::server

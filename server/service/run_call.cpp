@@ -46,7 +46,7 @@ void RunCall::Read() {
   StartRead(&bytes_);
 }
 
-void RunCall::OnReadDone(bool ok) {
+void RunCall::OnReadDone(bool ok) noexcept {
   request_.TakeBack();
   if (!ok) {
     MutexLock lock(mutex_);

@@ -23,7 +23,7 @@ class RunCall final
 
   RunCall(const ServiceContext& context, core::Principal who, StreamTicket ticket);
 
-  void OnReadDone(bool ok) override;
+  void OnReadDone(bool ok) noexcept override;
 
   const core::SessionId& session() const override { return who_.session; }
   std::optional<core::SteadyTime> IdleSince() override;

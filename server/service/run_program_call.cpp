@@ -28,7 +28,7 @@ RunProgramCall::RunProgramCall(const ServiceContext& context, core::Principal wh
 
 void RunProgramCall::Read() { StartRead(&bytes_); }
 
-void RunProgramCall::OnReadDone(bool ok) {
+void RunProgramCall::OnReadDone(bool ok) noexcept {
   bool begun = false;
   {
     MutexLock lock(mutex_);
@@ -192,7 +192,7 @@ void RunProgramCall::Advance() {
   StartWrite(&response_);
 }
 
-void RunProgramCall::OnWriteDone(bool ok) {
+void RunProgramCall::OnWriteDone(bool ok) noexcept {
   bool finish = false, broken = false;
   absl::Status status;
   {
@@ -219,7 +219,7 @@ void RunProgramCall::Refuse(const absl::Status& status) {
   Finish(wire::ToGrpc(status));
 }
 
-void RunProgramCall::OnCancel() { Break(); }
+void RunProgramCall::OnCancel() noexcept { Break(); }
 
 void RunProgramCall::Break() {
   bool finish = false;
@@ -233,7 +233,7 @@ void RunProgramCall::Break() {
   if (finish) Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
 }
 
-void RunProgramCall::OnDone() {
+void RunProgramCall::OnDone() noexcept {
   const std::shared_ptr<RunProgramCall> last = std::move(self_);
   streams_->Leave(this);
   context_.engine().Unsubscribe(last, core::Engine::OnDisconnect::kCancelNow);

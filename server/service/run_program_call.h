@@ -30,10 +30,10 @@ class RunProgramCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, v1
 
   RunProgramCall(const ServiceContext& context, core::Principal who, StreamTicket ticket);
 
-  void OnReadDone(bool ok) override;
-  void OnWriteDone(bool ok) override;
-  void OnCancel() override;
-  void OnDone() override;
+  void OnReadDone(bool ok) noexcept override;
+  void OnWriteDone(bool ok) noexcept override;
+  void OnCancel() noexcept override;
+  void OnDone() noexcept override;
 
   void OnChange(const core::JobId& id, std::uint64_t tag, const core::StateChange& event,
                 const std::shared_ptr<const core::JobEnd>& end) override;

@@ -30,20 +30,20 @@ class TelemetryStream final : public TelemetryReactor {
     Tick(true);
   }
 
-  void OnWriteDone(bool ok) override {
+  void OnWriteDone(bool ok) noexcept override {
     MutexLock lock(mutex_);
     writing_ = false;
     if (!ok) Stop();
     FinishIfIdle(lock);
   }
 
-  void OnCancel() override {
+  void OnCancel() noexcept override {
     MutexLock lock(mutex_);
     Stop();
     FinishIfIdle(lock);
   }
 
-  void OnDone() override { delete this; }
+  void OnDone() noexcept override { delete this; }
 
  private:
   void Tick(bool ok) {

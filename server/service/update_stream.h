@@ -66,7 +66,7 @@ class UpdateStream : public Reactor,
     return !closed_ && (writing_ || !outbox_.empty());
   }
 
-  void OnWriteDone(bool ok) final {
+  void OnWriteDone(bool ok) noexcept final {
     response_.TakeBack();
     MutexLock lock(mutex_);
     writing_ = false;
@@ -80,12 +80,12 @@ class UpdateStream : public Reactor,
     OnRoom();
   }
 
-  void OnCancel() final {
+  void OnCancel() noexcept final {
     MutexLock lock(mutex_);
     Break(lock);
   }
 
-  void OnDone() final {
+  void OnDone() noexcept final {
     const std::shared_ptr<UpdateStream> last = std::move(self_);
     OnGone();
     // However it ended, the engine forgets it.

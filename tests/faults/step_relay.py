@@ -4,6 +4,7 @@ A step is a TLS record, in either direction. Of a long transfer only some record
 daemon in the same state.
 """
 
+import contextlib
 import socket
 import threading
 import time
@@ -23,11 +24,12 @@ class StepRelay:
         self.steps = 0
         self.reached = threading.Event()  # the last step has passed, and nothing passes after it
         self.lock = threading.Lock()
-        self.closed = False
         self.sockets = []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.acceptor = threading.Thread(target=self.accept, daemon=True)
+        self.passing_on = []  # threads
+        self.acceptor.start()
 
     def wait(self, process):
         """True as soon as the last step has passed, False if the process has ended before."""
@@ -40,19 +42,21 @@ class StepRelay:
         return True
 
     def close(self):
-        with self.lock:
-            self.closed = True
-            sockets = [self.listener, *self.sockets]
-        for one in sockets:
-            self.hang_up(one)
+        # Nothing is closed before the threads have ended. One on its way into poll() has but the socket's number: if that is given
+        # away meanwhile, it holds what has it then, such as the pipe of the next command, whose end nobody sees for PATIENCE.
+        self.shut_down(self.listener)
+        self.acceptor.join()
+        for one in self.sockets:
+            self.shut_down(one)
+        for thread in self.passing_on:
+            thread.join()
+        for one in [self.listener, *self.sockets]:
+            one.close()
 
     @staticmethod
-    def hang_up(one):
-        try:
+    def shut_down(one):
+        with contextlib.suppress(OSError):  # its other end is gone
             one.shutdown(socket.SHUT_RDWR)  # who waits in it comes back
-        except OSError:
-            pass
-        one.close()
 
     def accept(self):
         while True:
@@ -64,15 +68,10 @@ class StepRelay:
             client.settimeout(PATIENCE)
             for one in (client, daemon):
                 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with self.lock:
-                self.sockets += [client, daemon]
-                closed = self.closed
-            if closed:
-                self.hang_up(client)
-                self.hang_up(daemon)
-                return
+            self.sockets += [client, daemon]
             for source, sink in ((client, daemon), (daemon, client)):
-                threading.Thread(target=self.pass_on, args=(source, sink), daemon=True).start()
+                self.passing_on.append(threading.Thread(target=self.pass_on, args=(source, sink), daemon=True))
+                self.passing_on[-1].start()
 
     def pass_on(self, source, sink):
         transferred = 0

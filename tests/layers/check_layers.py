@@ -19,6 +19,7 @@ Who may include whom, innermost first:
 Every layer may include kernels/base/mutex.h, for which nothing needs to be linked.
 The daemon, the command, and kernels/devices/cuda/compiler alone run programs. Tests may include anything. Preprocessor questions about CUDA are asked in kernels/devices/cuda only: elsewhere a missing back-end
 means zero devices (__CUDACC__ and __CUDA_ARCH__ are allowed: they are how one functor is compiled for both sides).
+The callbacks of the daemon's gRPC reactors are noexcept (server/service/context.h says why).
 """
 
 import pathlib
@@ -34,6 +35,8 @@ NAMES_TESTS = re.compile(r"\btests/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 CUDA_QUESTION = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b.*CUDA")
 CUDA_COMPILER = re.compile(r"\b__CUDA_?(?:CC|_ARCH)_*\w*\b|\b__CUDA_ARCH__\b|\b__CUDACC__\b")
+
+CALLBACK = re.compile(r"\bvoid On(?:\w*Done|Cancel)\(.*\b(?:override|final)\b")
 
 POSIX = re.compile(r"(?:sys|linux|netinet|arpa|net|bits)/[\w/]+\.h|(?:assert|cpuid|ctype|dirent|dlfcn|errno|fcntl|fenv|float"
                    r"|limits|link|locale|math|netdb|poll|pthread|pwd|sched|semaphore|setjmp|signal|stdarg|stddef|stdint"
@@ -140,8 +143,12 @@ def check_file(root, file):
                 road = absl_road(root, path, {path})
                 if road:
                     problems.append(f"{file}:{number}: what nvcc compiles reaches absl: {' -> '.join(road)}")
+    lines = (root / file).read_text(encoding="utf-8", errors="replace").splitlines()
+    if layer == "server":
+        problems += [f"{file}:{number}: gRPC swallows what this throws, and the call stands still: make it noexcept: {line.strip()}"
+                     for number, line in enumerate(lines, 1) if CALLBACK.search(line) and "noexcept" not in line]
     if not file.startswith("kernels/devices/cuda/"):
-        for number, line in enumerate((root / file).read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+        for number, line in enumerate(lines, 1):
             if CUDA_QUESTION.match(line) and "CUDA" in CUDA_COMPILER.sub("", line):
                 problems.append(f"{file}:{number}: a preprocessor question about CUDA outside kernels/devices/cuda: {line.strip()}")
     return problems

@@ -136,6 +136,11 @@ class PlantedTest(unittest.TestCase):
         self.assert_allowed("deploy/cmake/Install.cmake", "# tests/install builds one.\ninstall(FILES a)  # tests/a reads it")
         self.assert_allowed("tests/run.sh", "tests/count_results.py")
 
+    def test_what_grpc_would_swallow_is_not_thrown(self):
+        self.assert_found("server/service/a.h", "  void OnReadDone(bool ok) override {")
+        self.assert_found("server/service/a.h", "  void OnCancel() final;")
+        self.assert_allowed("server/service/a.h", "  void OnReadDone(bool ok) noexcept override {\n  void OnDone() noexcept final {")
+
     def test_cuda_is_asked_about_in_its_own_folder_only(self):
         self.assert_found("server/service/a.cpp", "#ifdef HOTPLATE_CUDA")
         self.assert_found("kernels/devices/device.h", "#if defined(HOTPLATE_WITH_CUDA) && __CUDACC__")

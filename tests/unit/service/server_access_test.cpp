@@ -3,6 +3,7 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <grpcpp/generic/generic_stub.h>
+#include <signal.h>
 
 #include <thread>
 
@@ -324,11 +325,8 @@ TEST(UnixSocketTest, ServesWithAndWithoutTls) {
   }
 }
 
-TEST(ListenTest, TwoServersDoNotShareAPort) {
-  TestServer first({});
-  ListenOptions options;
-  options.port = first.server().port();
-  options.identity = MakeIdentity(Role::kDaemon).value();
+// What a server says that is started alone.
+absl::Status StatusOfStart(const ListenOptions& options) {
   core::Clock clock;
   core::ArrayStore arrays({}, clock);
   DeviceSet devices;
@@ -337,9 +335,35 @@ TEST(ListenTest, TwoServersDoNotShareAPort) {
   ServiceContext::Parts parts{};
   parts.engine = &engine;
   const ServiceContext context(std::move(parts));
-  const auto second = GrpcServer::Start(context, options);
-  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(second.status().message()), HasSubstr(std::to_string(options.port)));
+  return GrpcServer::Start(context, options).status();
+}
+
+TEST(ListenTest, TwoServersDoNotShareAPort) {
+  TestServer first({});
+  ListenOptions options;
+  options.port = first.server().port();
+  options.identity = MakeIdentity(Role::kDaemon).value();
+  options.client = MakeIdentity(Role::kClient).value();
+  const absl::Status second = StatusOfStart(options);
+  EXPECT_EQ(second.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.message()), HasSubstr(std::to_string(options.port)));
+}
+
+// gRPC starts without the TLS context that it could not make: clients were left to wait.
+TEST(ListenTest, AServerThatTakesNoClientDoesNotStart) {
+  signal(SIGPIPE, SIG_IGN);  // as the daemon does
+  ListenOptions options;
+  options.identity = MakeIdentity(Role::kDaemon).value();
+  options.client = MakeIdentity(Role::kClient).value();
+  EXPECT_TRUE(StatusOfStart(options).ok());
+  options.handshake = std::chrono::milliseconds(200);
+  options.identity->key_pem = MakeIdentity(Role::kDaemon)->key_pem;
+  const absl::Status silent = StatusOfStart(options);
+  EXPECT_EQ(silent.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(silent.message()), AllOf(HasSubstr("no client could connect"), HasSubstr("within 200 ms")));
+  options.identity = MakeIdentity(Role::kDaemon).value();
+  options.client = MakeIdentity(Role::kDaemon).value();  // no client's certificate
+  EXPECT_EQ(StatusOfStart(options).code(), absl::StatusCode::kInternal);
 }
 
 TEST(AllocationInfoTest, TheEndIsTheLatestAndGpusThatNobodyOpenedArePaidForToo) {

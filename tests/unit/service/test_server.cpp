@@ -50,7 +50,7 @@ TestServer::TestServer(Options options) : options_(std::move(options)), arrays_(
     identity_ = MakeIdentity(Role::kDaemon).value();
     client_identity_ = MakeIdentity(Role::kClient).value();
     listen.identity = identity_;
-    listen.client_certificate_pem = client_identity_->certificate_pem;
+    listen.client = *client_identity_;
   }
   absl::StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start(*context_, listen);
   if (!server.ok()) {
