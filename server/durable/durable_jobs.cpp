@@ -290,7 +290,8 @@ void DurableJobs::Write(const Ending& ending) {
                                  .outputs = std::move(message.outputs),
                                  .results = *std::move(files),
                                  .use = UseOf(end, facts_),
-                                 .forget_request = journal::IsProgram(ending.job->spec().name())},
+                                 .forget_request = journal::IsProgram(ending.job->spec().name()),
+                                 .request_left = PlaceOf(*ending.job)},
                {NotInJournal("the end", ending.job->id), [told = ending.told](const absl::Status&) { told(); }});
   for (const std::uint64_t number : needed_.Ended(ending.job->sequence)) NoteFetched(number, ending.event.time);
   if (AllForJobs(end)) NoteFetched(ending.job->sequence, ending.event.time);

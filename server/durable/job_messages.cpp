@@ -149,6 +149,15 @@ journal::JobUse UseOf(const core::JobEnd& end, const wire::ReceiptFacts& facts) 
   return use;
 }
 
+std::string PlaceOf(const core::Job& job) {
+  if (!journal::IsProgram(job.spec().name())) return "";
+  v1::Program left;
+  left.set_graph(job.graph);
+  left.set_node(job.node);
+  for (const core::JobId& id : job.depends_on) left.add_after()->set_job_id(id.value());
+  return left.SerializeAsString();
+}
+
 namespace {
 
 // Its graph, and the jobs on which it depends.

@@ -96,6 +96,14 @@ void DurableJobs::NoteFacts() {
 
 void DurableJobs::RestoreEnded(const journal::KeptJob& kept, bool in_memory) {
   core::RestoredJob job = RestoredFrom(kept);
+  // Of an attached one the journal has no changes, only when it ended, and how.
+  if (const auto end = static_cast<core::JobState>(kept.state); job.changes.empty() || job.changes.back().state != end) {
+    if (job.changes.empty()) job.changes.push_back({1, core::JobState::kPending, kept.accepted.time, ""});
+    if (job.changes.back().state == core::JobState::kPending && end != core::JobState::kCancelled) {
+      job.changes.push_back({job.changes.size() + 1, core::JobState::kRunning, *kept.end_time, ""});
+    }
+    job.changes.push_back({job.changes.size() + 1, end, *kept.end_time, ""});
+  }
   // A request id is known for the retention time, and an old one means a new job.
   if (*kept.end_time < Ago(options_.retention)) job.request_key.clear();
   absl::StatusOr<core::JobEnd> end = EndFrom(kept, in_memory ? &engine_->arrays() : nullptr);

@@ -93,6 +93,7 @@ struct Index::Statements {
         fetch(db, "UPDATE jobs SET fetch_ns=coalesce(fetch_ns, ?) WHERE number=? AND state>2"),
         release_job(db, "UPDATE jobs SET release_ns=? WHERE number=? AND state>2 AND release_ns IS NULL"),
         drop_request(db, "DELETE FROM requests WHERE number=?"),
+        replace_request(db, "UPDATE requests SET request=? WHERE number=?"),
         drop_outputs(db, "UPDATE ends SET outputs=NULL WHERE number=? AND outputs IS NOT NULL"),
         drop_files(db, "DELETE FROM files WHERE number=?"),
         attached(db,
@@ -117,7 +118,7 @@ struct Index::Statements {
         last_seen(db, "UPDATE daemons SET seen_ns=? WHERE epoch=? AND end_ns IS NULL") {}
 
   SQLite::Statement begin, commit, rollback, accept, request, start, rerun, requeue, cancel, end, end_bytes, fetch,
-      release_job, drop_request, drop_outputs, drop_files, attached, array, array_gone, file, sum, touch, state,
+      release_job, drop_request, replace_request, drop_outputs, drop_files, attached, array, array_gone, file, sum, touch, state,
       begin_daemon, end_daemon, gpus, last_seen;
 };
 
@@ -283,7 +284,10 @@ absl::Status Index::Write(const JobEnded& job) {
                           .Run();
   if (changed == 0) return Unchanged(job.number, "ended");
   WriteEnd(job.number, job.end, &job.outputs);
-  if (job.forget_request) Call(statements_->drop_request).Int(job.number).Run();
+  if (job.forget_request && job.request_left.empty()) Call(statements_->drop_request).Int(job.number).Run();
+  if (job.forget_request && !job.request_left.empty()) {
+    Call(statements_->replace_request).Blob(job.request_left).Int(job.number).Run();
+  }
   WriteFiles(job.number, job.results);
   return absl::OkStatus();
 }

@@ -95,7 +95,8 @@ struct JobEnded {
   std::string outputs = {};  // small results, or what a program printed, inline: kept until the job is released
   std::vector<SpooledFile> results = {};
   JobUse use = {};
-  bool forget_request = false;  // at once: it has what others must not see, and is of no more use
+  bool forget_request = false;    // at once: it has what others must not see, and is of no more use
+  std::string request_left = {};  // what is kept in its place; empty: nothing
 };
 
 // Somebody has got its result, so that it may be deleted.

@@ -265,10 +265,12 @@ class Deaths(harness.Case):
         self.go_on.unlink(missing_ok=True)
 
     def tearDown(self):
+        self.go_on.touch()
+        harness.wait_until(lambda: not self.answer("jobs", "--active").get("jobs"), "what a test left waiting has ended")
         self.stop_daemon(self.daemon)
 
     def start_it(self, **options):
-        self.daemon = self.start_daemon("--lanes", "1", **options)
+        self.daemon = self.start_daemon("--lanes", "2", **options)
 
     def start_anew(self, **options):
         self.daemon.kill()
@@ -324,8 +326,6 @@ class Deaths(harness.Case):
         self.go_on.touch()
         self.completes(second)
         self.hotplate("result", second, says=str(int((self.x @ self.x).sum())))
-        pruned = self.answer("journal", "prune", "--older-than", "0s")
-        harness.wait_until(lambda: self.answer("journal", "prune", "--older-than", "0s")["journals"][0]["unread"] == 0, f"both go: {pruned}")
 
     def test_after_one_that_was_attached(self):
         self.start_it()
@@ -348,7 +348,7 @@ class Deaths(harness.Case):
         self.completes(ids["square"])
         self.start_anew()
         self.assertEqual(len(self.answer("jobs", "--graph", "whole")["jobs"]), 4)
-        self.assertIn("← square", self.hotplate("show", "whole"))
+        self.assertIn("← gate, square", self.hotplate("show", "whole"))
         self.go_on.touch()
         self.completes(ids["last"])
         self.hotplate("wait", "whole", code=harness.FAILED)

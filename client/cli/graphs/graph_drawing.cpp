@@ -59,7 +59,7 @@ std::string KernelTimeOf(const v1::Job& job) {
   return DurationText(std::chrono::nanoseconds(job.receipt().kernel_ns()));
 }
 
-std::string NamesOf(const std::vector<DrawnNode>& nodes, const std::vector<std::size_t>& places) {
+std::string NeedsText(const std::vector<DrawnNode>& nodes, const std::vector<std::size_t>& places) {
   std::vector<std::string> names;
   for (const std::size_t place : places) names.push_back(nodes[place].name);
   return Join(names, ", ");
@@ -118,7 +118,7 @@ std::string GraphText(const std::string& graph, const std::vector<DrawnNode>& no
     const std::string branch = depth == 0 ? "" : std::string(3 * (depth - 1), ' ') + "└─ ";
     table.Row({branch + node.name, PaintedState(colour, node.job.state()), node.job.kernel(), "job " + node.job.id(),
                node.job.device().empty() ? "-" : node.job.device(), KernelTimeOf(node.job),
-               node.needs.empty() ? "" : "← " + NamesOf(nodes, node.needs)});
+               node.needs.empty() ? "" : "← " + NeedsText(nodes, node.needs)});
   }
   std::string text = "graph " + Printable(graph) + "   " + CountText(nodes) + "\n" + table.Text();
   for (const DrawnNode& node : nodes) {
