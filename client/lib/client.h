@@ -121,8 +121,8 @@ struct ArrayRef {
 struct PathRef {
   std::string path;  // a .npy file that the daemon can read
 };
-// An output of another job of the same token, which need not have ended, nor begun: this one waits for it, and ends as it
-// does if it does not complete.
+// An output of another job of the same token, which need not have ended, nor begun: this one waits for it, and ends as
+// it does if it does not complete.
 struct OutputRef {
   std::string job_id;
   std::string output;
@@ -157,8 +157,8 @@ struct JobOptions {
   std::map<std::string, ParamValue> params = {};
   std::map<std::string, KeepOutput> keep = {};    // outputs to leave on the daemon as arrays
   std::map<std::string, PlaceOutput> place = {};  // outputs that the daemon writes to files
-  // Outputs that so many other jobs take (OutputRef), and nobody else: they stay on the device, come with no result, and
-  // go when those jobs have them.
+  // Outputs that so many other jobs take (OutputRef), and nobody else: they stay on the device, come with no result,
+  // and go when those jobs have them.
   std::map<std::string, std::uint32_t> for_jobs = {};
   // Ids of jobs that have to complete before this one begins. If one of them ends otherwise, so does this one.
   std::vector<std::string> after = {};

@@ -109,7 +109,8 @@ void Client::Begin(Impl& impl, const std::shared_ptr<Flight>& flight, const std:
   const auto start = [&impl, flight, ended, stop](absl::StatusOr<v1::JobSpec> spec) {
     if (!spec.ok()) return ended(spec.status());
     const std::string request_id = spec->request_id();
-    const std::function<void(const std::string&)> on_sent = flight->run->options().on_sent;  // the flight may be over soon
+    const std::function<void(const std::string&)> on_sent =
+        flight->run->options().on_sent;  // the flight may be over soon
     impl.stream().Start(*std::move(spec), flight->run->options().on_update, flight->run->deadline(), stop, ended);
     if (on_sent) on_sent(request_id);
   };

@@ -146,7 +146,8 @@ absl::Status CheckCall(const std::string& kernel, const std::map<std::string, In
   };
   for (const auto& [name, jobs] : options.for_jobs) {
     text("an output's name", name);
-    only(name, options.keep.count(name) > 0 || options.place.count(name) > 0, "kept or written, and for other jobs alone");
+    only(name, options.keep.count(name) > 0 || options.place.count(name) > 0,
+         "kept or written, and for other jobs alone");
   }
   for (const std::string& id : options.after) text("a job's id", id);
   text("the graph", options.graph);

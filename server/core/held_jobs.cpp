@@ -90,7 +90,8 @@ void HeldJobs::Release(Dependencies::Held held) {
     }
     state = JobState::kFailed;
   } else if (state == JobState::kCancelled) {
-    error = absl::CancelledError(absl::StrCat("job ", job.id.value(), " depends on one that was cancelled: ", held.cause));
+    error =
+        absl::CancelledError(absl::StrCat("job ", job.id.value(), " depends on one that was cancelled: ", held.cause));
   } else {
     error = absl::FailedPreconditionError(absl::StrCat("it depends on a job that did not complete: ", held.cause));
   }

@@ -1,5 +1,5 @@
-// Jobs that are not queued yet, since they wait for other jobs: from the check of their requests to the queue. What they
-// wait for, and what they have taken of it, is known to jobs/dependencies.h.
+// Jobs that are not queued yet, since they wait for other jobs: from the check of their requests to the queue. What
+// they wait for, and what they have taken of it, is known to jobs/dependencies.h.
 #pragma once
 
 #include <cstddef>

@@ -164,7 +164,8 @@ namespace {
 void DescribePlace(const journal::KeptJob& kept, core::RestoredJob& job) {
   const auto depends_on = [&job](const v1::JobRef& ref) {
     const core::JobId id(ref.job_id());
-    if (std::find(job.depends_on.begin(), job.depends_on.end(), id) == job.depends_on.end()) job.depends_on.push_back(id);
+    if (std::find(job.depends_on.begin(), job.depends_on.end(), id) == job.depends_on.end())
+      job.depends_on.push_back(id);
   };
   const auto describe = [&](const auto& message) {
     job.request.graph = message.graph();

@@ -40,7 +40,8 @@ std::shared_ptr<core::OutsideWork> PastProgramOf(const journal::KeptJob& kept, P
 std::string ReceiptAsJson(const core::Job& job, const core::JobEnd& end, const wire::ReceiptFacts& facts);
 journal::JobUse UseOf(const core::JobEnd& end, const wire::ReceiptFacts& facts);
 
-// All that is kept of an ended program's request, which has its environment: its graph, and the jobs that it came after.
+// All that is kept of an ended program's request, which has its environment: its graph, and the jobs that it came
+// after.
 std::string PlaceOf(const core::Job& job);
 
 // What the journal kept of a job, as the engine takes it back; of one that is to run, without its request.

@@ -1,5 +1,5 @@
-// Which durable jobs are needed by others that have not ended: until then their results must not go, whoever has fetched
-// them, since a job that its daemon's death cuts off takes them once more.
+// Which durable jobs are needed by others that have not ended: until then their results must not go, whoever has
+// fetched them, since a job that its daemon's death cuts off takes them once more.
 #pragma once
 
 #include <cstdint>

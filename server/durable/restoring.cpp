@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "server/durable/durable_jobs.h"
 #include "kernels/base/status.h"
+#include "server/durable/durable_jobs.h"
 #include "server/durable/job_messages.h"
 #include "server/wire/job_ref.h"
 #include "server/wire/program.h"
@@ -97,7 +97,8 @@ void DurableJobs::NoteFacts() {
 void DurableJobs::RestoreEnded(const journal::KeptJob& kept, bool in_memory) {
   core::RestoredJob job = RestoredFrom(kept);
   // Of an attached one the journal has no changes, only when it ended, and how.
-  if (const auto end = static_cast<core::JobState>(kept.state); job.changes.empty() || job.changes.back().state != end) {
+  if (const auto end = static_cast<core::JobState>(kept.state);
+      job.changes.empty() || job.changes.back().state != end) {
     if (job.changes.empty()) job.changes.push_back({1, core::JobState::kPending, kept.accepted.time, ""});
     if (job.changes.back().state == core::JobState::kPending && end != core::JobState::kCancelled) {
       job.changes.push_back({job.changes.size() + 1, core::JobState::kRunning, *kept.end_time, ""});
@@ -159,8 +160,8 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
   const std::uint64_t number = job.number;
   Away away{.owner = job.owner.token, .request_key = job.request_key, .why = "", .ending = false};
   const std::string others = job.refusal.ok() ? WhyOthersAreAway(job.request) : "";
-  const absl::Status later =
-      others.empty() ? engine_->Restore(std::move(job)) : absl::FailedPreconditionError("it depends on another: " + others);
+  const absl::Status later = others.empty() ? engine_->Restore(std::move(job))
+                                            : absl::FailedPreconditionError("it depends on another: " + others);
   if (!later.ok()) {
     away.why =
         absl::StrCat("job ", number, " waits in the journal for the next daemon of this name: ", later.message());
@@ -199,9 +200,10 @@ absl::Status DurableJobs::CheckInputsOutlive(const core::Principal& who, const c
     const absl::StatusOr<std::shared_ptr<core::Job>> job = engine_->Find(who, output->job.id);
     if (!job.ok() || (*job)->durable) continue;  // the engine says what is wrong with one that is not there
     const std::string field = "inputs." + input.name;
-    return InvalidField(field, absl::StrCat(field, ": job ", output->job.id.value(),
-                                            " is attached, and what it makes ends with the daemon, before which this one "
-                                            "has to last: submit that one too, or run this one"));
+    return InvalidField(field,
+                        absl::StrCat(field, ": job ", output->job.id.value(),
+                                     " is attached, and what it makes ends with the daemon, before which this one "
+                                     "has to last: submit that one too, or run this one"));
   }
   return absl::OkStatus();
 }

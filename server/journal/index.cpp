@@ -118,8 +118,8 @@ struct Index::Statements {
         last_seen(db, "UPDATE daemons SET seen_ns=? WHERE epoch=? AND end_ns IS NULL") {}
 
   SQLite::Statement begin, commit, rollback, accept, request, start, rerun, requeue, cancel, end, end_bytes, fetch,
-      release_job, drop_request, replace_request, drop_outputs, drop_files, attached, array, array_gone, file, sum, touch, state,
-      begin_daemon, end_daemon, gpus, last_seen;
+      release_job, drop_request, replace_request, drop_outputs, drop_files, attached, array, array_gone, file, sum,
+      touch, state, begin_daemon, end_daemon, gpus, last_seen;
 };
 
 Index::Index(std::unique_ptr<SQLite::Database> database, std::uint64_t epoch)

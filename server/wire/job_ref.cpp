@@ -30,8 +30,8 @@ absl::StatusOr<core::JobRef> FromProto(const v1::JobRef& ref, const std::string&
 absl::StatusOr<std::vector<core::JobRef>> FromProto(const google::protobuf::RepeatedPtrField<v1::JobRef>& after) {
   std::vector<core::JobRef> jobs;
   if (after.size() > core::kMaxAfter) {
-    return InvalidField("after", absl::StrCat("after names ", after.size(), " jobs; at most ", core::kMaxAfter,
-                                              " are possible"));
+    return InvalidField(
+        "after", absl::StrCat("after names ", after.size(), " jobs; at most ", core::kMaxAfter, " are possible"));
   }
   for (const v1::JobRef& ref : after) {
     absl::StatusOr<core::JobRef> job = FromProto(ref, "after");

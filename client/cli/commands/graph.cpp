@@ -36,14 +36,19 @@ absl::Status DryRunOf(const Invocation& call, client::Client& client, const std:
     if (answer) text += CheckText(*answer);
     if (!answer && !is_program) text += "  its inputs are known, and checked, when they are made\n";
     if (answer && CanNeverRun(*answer))
-      never += (never.empty() ? "" : ", ") + node.node.name + (answer->refusal().empty() ? "" : ": " + answer->refusal());
+      never +=
+          (never.empty() ? "" : ", ") + node.node.name + (answer->refusal().empty() ? "" : ": " + answer->refusal());
     json.push_back(JsonObject().Text("node", node.node.name).Raw("check", answer ? ToJson(*answer) : "null").Json());
   }
   const std::string accepted =
-      never.empty() ? Done(call.console, std::to_string(nodes.size()) + " jobs would be accepted; nothing was run") + "\n" : "";
-  call.output.Answer([&] { return text + accepted; }, [&] { return JsonObject().Raw("nodes", JsonArray(json)).Json(); }, "");
+      never.empty()
+          ? Done(call.console, std::to_string(nodes.size()) + " jobs would be accepted; nothing was run") + "\n"
+          : "";
+  call.output.Answer([&] { return text + accepted; }, [&] { return JsonObject().Raw("nodes", JsonArray(json)).Json(); },
+                     "");
   if (never.empty()) return absl::OkStatus();
-  return Answered(WithExitCode(absl::ResourceExhaustedError("can never run here: " + never + "; nothing was run"), kExitInvalid));
+  return Answered(
+      WithExitCode(absl::ResourceExhaustedError("can never run here: " + never + "; nothing was run"), kExitInvalid));
 }
 
 absl::Status Graph(const Invocation& call) {
@@ -56,7 +61,8 @@ absl::Status Graph(const Invocation& call) {
   if (!file.ok()) return file.status();
   const std::string graph = call.arguments.Text("name").value_or(NameOf(file->stem));
   if (!IsGraphWord(graph))
-    return UsageError("--name " + graph + ": that is a word for jobs (an id, a range, last, all); begin it with a letter");
+    return UsageError("--name " + graph +
+                      ": that is a word for jobs (an id, a range, last, all); begin it with a letter");
   auto client = call.Connect();
   if (!client.ok()) return client.status();
   auto nodes = PlanGraph(call, *client, *std::move(file));
@@ -64,9 +70,10 @@ absl::Status Graph(const Invocation& call) {
   for (const PlannedNode& node : *nodes)
     for (const OutputArgument& output : node.plan.outputs)
       if (!waits && output.IsFileHere())
-        return UsageError("[" + node.node.name + "] " + output.name + " = \"" + output.text +
-                          "\": submit does not wait for a result. Keep it with array:NAME, have the daemon write it with "
-                          "path:FILE.npy, or run the graph");
+        return UsageError(
+            "[" + node.node.name + "] " + output.name + " = \"" + output.text +
+            "\": submit does not wait for a result. Keep it with array:NAME, have the daemon write it with "
+            "path:FILE.npy, or run the graph");
   if (call.arguments.Flag("dry-run")) return DryRunOf(call, *client, *nodes);
   const auto answers = CheckGraph(*client, *nodes);
   if (!answers.ok()) return WithNextStep(answers.status(), "nothing was run");
@@ -90,31 +97,40 @@ absl::Status Graph(const Invocation& call) {
 }  // namespace
 
 Command GraphCommand() {
-  return {.name = "graph",
-          .group = Group::kJobs,
-          .summary = "run jobs that take each other's outputs, from a file",
-          .details =
-              "FILE is TOML, a table a job:\n"
-              "  [gram]\n"
-              "  kernel = \"matmul\"\n"
-              "  inputs = { a = \"x.npy\", b = \"x.npy\" }\n"
-              "  [roots]\n"
-              "  expression = \"sqrt(abs(g))\"\n"
-              "  inputs = { g = \"gram\" }\n"
-              "  outputs = { out = \"roots.npy\" }\n"
-              "An input NODE or NODE.OUTPUT is what another node makes; it stays on the device, and goes when all that\n"
-              "take it have it. All else is as for run: files (./NAME forces one), array:NAME, path:FILE, numbers.\n"
-              "params, outputs, after, device, priority, time_limit, precision, deterministic and label are as run's\n"
-              "options; python and exec name programs, as python = [\"plot.py\", \"--fast\"].\n"
-              "run waits, and writes the files, one node after the other; Ctrl-C cancels the graph. submit returns at once. In both, the jobs\n"
-              "go on if this command is killed: hotplate show GRAPH draws how far they are. If one does not complete,\n"
-              "those that need it do not run.",
-          .example = "hotplate graph run normal.toml",
-          .positionals = {{.name = "run|submit", .help = "wait for the results, or not", .offer = Offer::kChoices, .choices = {"run", "submit"}},
-                          {.name = "FILE", .help = "the graph: a .toml file", .offer = Offer::kFile}},
-          .options = {{.names = "--name", .value = "GRAPH", .help = "list its jobs by this name (default: the file's, and a number)"},
-                      {.names = "--dry-run", .value = "", .help = "check every job, say what it needs and where it fits; run nothing"}},
-          .run = Graph};
+  return {
+      .name = "graph",
+      .group = Group::kJobs,
+      .summary = "run jobs that take each other's outputs, from a file",
+      .details =
+          "FILE is TOML, a table a job:\n"
+          "  [gram]\n"
+          "  kernel = \"matmul\"\n"
+          "  inputs = { a = \"x.npy\", b = \"x.npy\" }\n"
+          "  [roots]\n"
+          "  expression = \"sqrt(abs(g))\"\n"
+          "  inputs = { g = \"gram\" }\n"
+          "  outputs = { out = \"roots.npy\" }\n"
+          "An input NODE or NODE.OUTPUT is what another node makes; it stays on the device, and goes when all that\n"
+          "take it have it. All else is as for run: files (./NAME forces one), array:NAME, path:FILE, numbers.\n"
+          "params, outputs, after, device, priority, time_limit, precision, deterministic and label are as run's\n"
+          "options; python and exec name programs, as python = [\"plot.py\", \"--fast\"].\n"
+          "run waits, and writes the files, one node after the other; Ctrl-C cancels the graph. submit returns at "
+          "once. In both, the jobs\n"
+          "go on if this command is killed: hotplate show GRAPH draws how far they are. If one does not complete,\n"
+          "those that need it do not run.",
+      .example = "hotplate graph run normal.toml",
+      .positionals = {{.name = "run|submit",
+                       .help = "wait for the results, or not",
+                       .offer = Offer::kChoices,
+                       .choices = {"run", "submit"}},
+                      {.name = "FILE", .help = "the graph: a .toml file", .offer = Offer::kFile}},
+      .options = {{.names = "--name",
+                   .value = "GRAPH",
+                   .help = "list its jobs by this name (default: the file's, and a number)"},
+                  {.names = "--dry-run",
+                   .value = "",
+                   .help = "check every job, say what it needs and where it fits; run nothing"}},
+      .run = Graph};
 }
 
 }  // namespace hotplate::cli

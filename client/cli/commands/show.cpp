@@ -57,7 +57,8 @@ absl::StatusOr<bool> ShowGraph(const Invocation& call, client::Client& client, c
 
 absl::Status Show(const Invocation& call) {
   const bool is_picture = call.arguments.Flag("dot") || call.arguments.Flag("svg");
-  if (call.arguments.Flag("dot") && call.arguments.Flag("svg")) return UsageError("--dot and --svg: give one of the two");
+  if (call.arguments.Flag("dot") && call.arguments.Flag("svg"))
+    return UsageError("--dot and --svg: give one of the two");
   auto client = call.TryConnect();
   if (!client.ok()) {
     if (!absl::IsUnavailable(client.status())) return WhyNoDaemon(call, client.status());
@@ -98,18 +99,20 @@ absl::Status Show(const Invocation& call) {
 }  // namespace
 
 Command ShowCommand() {
-  return {.name = "show",
-          .group = Group::kJobs,
-          .summary = "show jobs: state, parameters, error, receipt; or draw a graph of jobs",
-          .details =
-              "For a GRAPH (hotplate graph) it draws how far each of its jobs is.\n"
-              "A job that the daemon does not have any more, or whose daemon has ended, is looked for in the journals\n"
-              "(hotplate history). --quiet prints only the states.",
-          .example = "hotplate show last",
-          .positionals = {{.name = "JOB|GRAPH", .help = kJobWords, .maximum = kAnyNumber, .offer = Offer::kJob}},
-          .options = {{.names = "--dot", .value = "", .help = "draw a graph for Graphviz: hotplate show GRAPH --dot | dot -Tpdf"},
-                      {.names = "--svg", .value = "", .help = "draw a graph as a picture: hotplate show GRAPH --svg > graph.svg"}},
-          .run = Show};
+  return {
+      .name = "show",
+      .group = Group::kJobs,
+      .summary = "show jobs: state, parameters, error, receipt; or draw a graph of jobs",
+      .details =
+          "For a GRAPH (hotplate graph) it draws how far each of its jobs is.\n"
+          "A job that the daemon does not have any more, or whose daemon has ended, is looked for in the journals\n"
+          "(hotplate history). --quiet prints only the states.",
+      .example = "hotplate show last",
+      .positionals = {{.name = "JOB|GRAPH", .help = kJobWords, .maximum = kAnyNumber, .offer = Offer::kJob}},
+      .options =
+          {{.names = "--dot", .value = "", .help = "draw a graph for Graphviz: hotplate show GRAPH --dot | dot -Tpdf"},
+           {.names = "--svg", .value = "", .help = "draw a graph as a picture: hotplate show GRAPH --svg > graph.svg"}},
+      .run = Show};
 }
 
 }  // namespace hotplate::cli

@@ -68,8 +68,7 @@ std::string NeedsText(const std::vector<DrawnNode>& nodes, const std::vector<std
 // "5 nodes: 3 COMPLETED, 1 RUNNING, 1 PENDING"
 std::string CountText(const std::vector<DrawnNode>& nodes) {
   std::vector<std::string> counts;
-  for (const v1::JobState state :
-       {v1::COMPLETED, v1::RUNNING, v1::PENDING, v1::FAILED, v1::TIMEOUT, v1::CANCELLED}) {
+  for (const v1::JobState state : {v1::COMPLETED, v1::RUNNING, v1::PENDING, v1::FAILED, v1::TIMEOUT, v1::CANCELLED}) {
     const auto count =
         std::count_if(nodes.begin(), nodes.end(), [state](const DrawnNode& node) { return node.job.state() == state; });
     if (count > 0) counts.push_back(absl::StrCat(count, " ", StateName(state)));
@@ -158,24 +157,25 @@ std::string GraphSvg(const std::string& graph, const std::vector<DrawnNode>& nod
     for (const std::size_t need : node.needs) {
       const int from_x = at[need].first + kBoxWidth, from_y = at[need].second + kBoxHeight / 2;
       const int to_y = y + kBoxHeight / 2, middle = (from_x + x) / 2;
-      absl::StrAppend(&arrows, "<path d=\"M", from_x, " ", from_y, " C", middle, " ", from_y, " ", middle, " ", to_y, " ",
-                      x, " ", to_y, "\" fill=\"none\" stroke=\"#707070\" marker-end=\"url(#tip)\"/>\n");
+      absl::StrAppend(&arrows, "<path d=\"M", from_x, " ", from_y, " C", middle, " ", from_y, " ", middle, " ", to_y,
+                      " ", x, " ", to_y, "\" fill=\"none\" stroke=\"#707070\" marker-end=\"url(#tip)\"/>\n");
     }
     const std::string time = KernelTimeOf(node.job);
-    const std::string below = node.job.kernel() + " · " + StateName(node.job.state()) + (time.empty() ? "" : " · " + time);
-    absl::StrAppend(&boxes, "<g><title>", Escaped("job " + node.job.id() + " " + node.job.error().message()), "</title>",
-                    "<rect x=\"", x, "\" y=\"", y, "\" width=\"", kBoxWidth, "\" height=\"", kBoxHeight,
+    const std::string below =
+        node.job.kernel() + " · " + StateName(node.job.state()) + (time.empty() ? "" : " · " + time);
+    absl::StrAppend(&boxes, "<g><title>", Escaped("job " + node.job.id() + " " + node.job.error().message()),
+                    "</title>", "<rect x=\"", x, "\" y=\"", y, "\" width=\"", kBoxWidth, "\" height=\"", kBoxHeight,
                     "\" rx=\"6\" fill=\"", ColourOf(node.job.state()), "\" stroke=\"#404040\"/>", "<text x=\"", x + 10,
                     "\" y=\"", y + 18, "\" font-weight=\"bold\">", Escaped(node.name), "</text><text x=\"", x + 10,
                     "\" y=\"", y + 35, "\" font-size=\"11\">", Escaped(below), "</text></g>\n");
   }
   return absl::StrCat(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width, "\" height=\"", height, "\" viewBox=\"0 0 ", width, " ",
-      height, "\" font-family=\"sans-serif\" font-size=\"13\">\n",
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"", width, "\" height=\"", height, "\" viewBox=\"0 0 ", width,
+      " ", height, "\" font-family=\"sans-serif\" font-size=\"13\">\n",
       "<defs><marker id=\"tip\" markerWidth=\"8\" markerHeight=\"8\" refX=\"7\" refY=\"4\" orient=\"auto\">",
-      "<path d=\"M0 0 L8 4 L0 8 z\" fill=\"#707070\"/></marker></defs>\n", "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>",
-      "<text x=\"", kMargin, "\" y=\"", kMargin + 12, "\">", Escaped("graph " + graph + ", " + CountText(nodes)),
-      "</text>\n", arrows, boxes, "</svg>\n");
+      "<path d=\"M0 0 L8 4 L0 8 z\" fill=\"#707070\"/></marker></defs>\n",
+      "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>", "<text x=\"", kMargin, "\" y=\"", kMargin + 12, "\">",
+      Escaped("graph " + graph + ", " + CountText(nodes)), "</text>\n", arrows, boxes, "</svg>\n");
 }
 
 }  // namespace hotplate::cli

@@ -20,15 +20,15 @@
 namespace hotplate::cli {
 namespace {
 
-constexpr std::size_t kMostNodes = 10'000;      // as many as a daemon queues, if nobody set it up otherwise
-constexpr std::size_t kMostBytes = 16 << 20;    // of the file
-constexpr std::size_t kLongestName = 64;        // of a node
-constexpr std::size_t kMostFaults = 20;         // that are told
+constexpr std::size_t kMostNodes = 10'000;    // as many as a daemon queues, if nobody set it up otherwise
+constexpr std::size_t kMostBytes = 16 << 20;  // of the file
+constexpr std::size_t kLongestName = 64;      // of a node
+constexpr std::size_t kMostFaults = 20;       // that are told
 
 const std::vector<std::string>& Keys() {
-  static const std::vector<std::string> keys = {"kernel",   "expression", "python",    "exec",          "inputs",
-                                                "params",   "outputs",    "after",     "device",        "priority",
-                                                "time_limit", "precision", "deterministic", "label",    "env"};
+  static const std::vector<std::string> keys = {"kernel",     "expression", "python",        "exec",   "inputs",
+                                                "params",     "outputs",    "after",         "device", "priority",
+                                                "time_limit", "precision",  "deterministic", "label",  "env"};
   return keys;
 }
 
@@ -193,7 +193,8 @@ class Reader {
 
   // A word that looks like a node's output, and is none, would else be told as a file that is not there.
   void CheckFile(const std::string& input, const std::string& word) {
-    const bool is_plain = word.find_first_of("/:") == std::string::npos && !IsScalarWord(word) && word != kStandardStream;
+    const bool is_plain =
+        word.find_first_of("/:") == std::string::npos && !IsScalarWord(word) && word != kStandardStream;
     std::error_code error;
     if (!is_plain || std::filesystem::exists(word, error)) return;
     const std::string node = word.substr(0, word.find('.'));
@@ -220,7 +221,8 @@ class Reader {
 
   void Outputs(const toml::table& table, GraphNode& node) {
     for (const auto& [name, word] : Words(table, "outputs")) {
-      if (word == kStandardStream) Fault("output " + name + ": standard output is for what the command says; name a file");
+      if (word == kStandardStream)
+        Fault("output " + name + ": standard output is for what the command says; name a file");
       node.options.push_back("--output=" + name + "=" + word);
     }
   }
@@ -309,8 +311,8 @@ absl::StatusOr<GraphFile> ReadGraphFile(const std::string& path) {
     return absl::InvalidArgumentError(absl::StrCat(path, ": a graph has at most ", kMostBytes >> 20, " MiB of text"));
   const toml::parse_result parsed = toml::parse(text, path);
   if (!parsed) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ":", parsed.error().source().begin.line, ": ",
-                                                   std::string(parsed.error().description())));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ":", parsed.error().source().begin.line, ": ", std::string(parsed.error().description())));
   }
   if (parsed.table().empty()) return absl::InvalidArgumentError(path + ": it has no node: a table a node, as [NAME]");
   if (parsed.table().size() > kMostNodes) {

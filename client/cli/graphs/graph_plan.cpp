@@ -120,7 +120,8 @@ class GraphPlanner {
     for (const v1::ArgumentSpec& output : maker.plan.kernel.outputs()) names.push_back(output.name());
     std::string name = input.output;
     if (name.empty() && names.size() != 1)
-      return refused("has the outputs " + Join(names, ", ") + ": write which one, as in " + input.text + "." + names.front());
+      return refused("has the outputs " + Join(names, ", ") + ": write which one, as in " + input.text + "." +
+                     names.front());
     if (name.empty()) name = names.front();
     if (std::find(names.begin(), names.end(), name) == names.end())
       return refused("has no output \"" + name + "\"; it has " + Join(names, ", ") + ". For a file of that name: ./" +
@@ -132,7 +133,7 @@ class GraphPlanner {
   absl::Status AddProgram(const GraphNode& node) {
     const auto arguments = ParseArguments(AllProgramOptions(), node.options);
     if (!arguments.ok()) return arguments.status();
-    const Invocation own{call_.command, call_.words,  *arguments,   call_.settings,
+    const Invocation own{call_.command,     call_.words,   *arguments,   call_.settings,
                          call_.environment, call_.console, call_.output, call_.connected};
     auto program = ProgramFor(own, ProgramWords{.kind = node.program, .own = {}, .program = node.words});
     if (!program.ok()) return program.status();
@@ -144,9 +145,10 @@ class GraphPlanner {
   // Two nodes that write one file would leave it to chance which one it is.
   absl::Status ClaimFile(const GraphNode& node, const OutputArgument& output) {
     std::error_code error;
-    const std::string file = output.IsFileHere() ? std::filesystem::weakly_canonical(std::filesystem::absolute(output.text, error), error).string()
-                                                 : (output.kind == OutputArgument::Kind::kArray ? "array:" : "path:") +
-                                                       output.text;
+    const std::string file =
+        output.IsFileHere()
+            ? std::filesystem::weakly_canonical(std::filesystem::absolute(output.text, error), error).string()
+            : (output.kind == OutputArgument::Kind::kArray ? "array:" : "path:") + output.text;
     const auto [at, fresh] = files_.emplace(file, node.name);
     if (fresh) return absl::OkStatus();
     return absl::InvalidArgumentError("output " + output.name + ": " + output.text + " is the place of an output of [" +

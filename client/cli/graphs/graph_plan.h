@@ -21,9 +21,9 @@ struct PlannedNode {
   JobInputs inputs;  // from files, arrays and numbers; opened, not yet read
   // By input: the place of the node that makes it, and the output's name.
   std::map<std::string, std::pair<std::size_t, std::string>> made_by;
-  std::vector<std::size_t> after;             // nodes
+  std::vector<std::size_t> after;               // nodes
   std::map<std::string, std::uint32_t> takers;  // other nodes that take it, by output
-  v1::Program program;                        // of a program
+  v1::Program program;                          // of a program
 
   // A result that somebody may want: a file to be written here, or what no other node takes.
   bool HasResult() const;

@@ -202,7 +202,8 @@ std::string JobPage(const v1::Job& job, bool colour, bool from_daemon) {
   table.Row({"submitted", Clock(job.submit_time()) + " by session " + job.session().substr(0, 8) +
                               (job.detached() ? ", detached" : ", attached")});
   if (job.priority() != 0) table.Row({"priority", std::to_string(job.priority())});
-  if (!job.graph().empty()) table.Row({"graph", Printable(job.graph() + (job.node().empty() ? "" : ", node " + job.node()))});
+  if (!job.graph().empty())
+    table.Row({"graph", Printable(job.graph() + (job.node().empty() ? "" : ", node " + job.node()))});
   if (job.depends_on_size() > 0) table.Row({"depends on", JobsText(job.depends_on())});
   if (from_daemon && job.waits_for_size() > 0)
     table.Row({"waits for", JobsText(job.waits_for())});

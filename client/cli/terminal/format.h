@@ -48,7 +48,7 @@ std::optional<hotplate::Signature> FromWire(const v1::Signature& signature);
 
 std::string Text(const v1::ParamValue& value);
 
-std::vector<std::string> SplitAt(const std::string& text, char at);  // "a,,b": "a", "" and "b"
+std::vector<std::string> SplitAt(const std::string& text, char at);                // "a,,b": "a", "" and "b"
 std::vector<std::string> SplitAt(const std::vector<std::string>& texts, char at);  // all of them, one after the other
 std::string Join(const std::vector<std::string>& parts, const std::string& between);
 

@@ -198,7 +198,8 @@ void BindArrays(py::module_& module) {
   py::class_<client::PathRef>(module, "PathRef", "A .npy file that the daemon can read, by its path.")
       .def(py::init<std::string>(), py::arg("path"))
       .def_readonly("path", &client::PathRef::path);
-  py::class_<client::OutputRef>(module, "OutputRef", "An output of a call that is on its way, by that call's request id.")
+  py::class_<client::OutputRef>(module, "OutputRef",
+                                "An output of a call that is on its way, by that call's request id.")
       .def(py::init([](std::string request_id, std::string output) {
              return client::OutputRef{"", std::move(output), std::move(request_id)};
            }),

@@ -129,7 +129,8 @@ absl::StatusOr<SharedSpec> Binder::SpecOfUnbound(const Principal& who, const Job
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
   const auto is_asked_for = [&](const auto& device) { return device->info().id == request.device; };
   const bool any = request.device.empty() || request.device == kAnyDevice;
-  if (!any && std::none_of(devices_.begin(), devices_.end(), is_asked_for)) return NoSuchDevice(devices_, request.device);
+  if (!any && std::none_of(devices_.begin(), devices_.end(), is_asked_for))
+    return NoSuchDevice(devices_, request.device);
   if (request.work == nullptr && request.kernel == expression::kKernel) return SpecByName(request.kernel);
   return KnownSpec(who, request);
 }

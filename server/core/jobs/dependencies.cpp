@@ -22,11 +22,13 @@ std::string HowItEnded(const Job& job, const JobEnd& end) {
 }
 
 absl::Status NoOutput(const Job& job, const std::string& output, const std::string& there_are) {
-  return absl::InvalidArgumentError(absl::StrCat(Title(job), " has no output ", Quoted(output), "; it has ", there_are));
+  return absl::InvalidArgumentError(
+      absl::StrCat(Title(job), " has no output ", Quoted(output), "; it has ", there_are));
 }
 
 const JobOutputValue* OutputIn(const JobEnd& end, const std::string& output) {
-  const auto at = std::find_if(end.outputs.begin(), end.outputs.end(), [&](const auto& one) { return one.name == output; });
+  const auto at =
+      std::find_if(end.outputs.begin(), end.outputs.end(), [&](const auto& one) { return one.name == output; });
   return at == end.outputs.end() ? nullptr : &*at;
 }
 
@@ -65,8 +67,8 @@ absl::StatusOr<Dependencies::Taken> Dependencies::Take(const Principal& who, con
   if (value->data != nullptr) return Taken{value->signature, value->data};
   if (!value->path.empty()) return Taken{value->signature, StoredArray{value->path}};
   if (value->stored) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the output ", Quoted(output), " of ", Title(job), " is in files, and could not be read from them"));
+    return absl::FailedPreconditionError(absl::StrCat("the output ", Quoted(output), " of ", Title(job),
+                                                      " is in files, and could not be read from them"));
   }
   if (value->array.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(Title(job), " has ended, and its output ", Quoted(output),
@@ -74,8 +76,8 @@ absl::StatusOr<Dependencies::Taken> Dependencies::Take(const Principal& who, con
   }
   absl::StatusOr<ArrayStore::Reader> reader = arrays_.Open(who, value->array.value());
   if (!reader.ok()) {
-    return absl::Status(reader.status().code(),
-                        absl::StrCat("the output ", Quoted(output), " of ", Title(job), ": ", reader.status().message()));
+    return absl::Status(reader.status().code(), absl::StrCat("the output ", Quoted(output), " of ", Title(job), ": ",
+                                                             reader.status().message()));
   }
   return Taken{value->signature, std::move(reader->buffer)};
 }

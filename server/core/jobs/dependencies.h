@@ -1,5 +1,6 @@
 // Jobs that wait for other jobs: for the outputs that they take, or for their ends alone. They have their place in the
-// queue's capacity (Scheduler::Admit) and are queued when all of those have completed. If one ends otherwise, so do they.
+// queue's capacity (Scheduler::Admit) and are queued when all of those have completed. If one ends otherwise, so do
+// they.
 //
 // An output is taken as soon as its job has ended, before anybody hears of the end and may free it.
 //

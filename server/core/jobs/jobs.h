@@ -32,8 +32,8 @@ struct JobFilter {
   // Detached ones that ended and left outputs that nobody has fetched.
   bool unfetched_only = false;
   std::size_t limit = 100;
-  std::string before_id = {};           // for the next page: only jobs older than this one
-  std::vector<JobState> states = {};    // none: any
+  std::string before_id = {};                       // for the next page: only jobs older than this one
+  std::vector<JobState> states = {};                // none: any
   std::string kernel = {}, label = {}, graph = {};  // empty: any
   std::optional<WallTime> submitted_since = std::nullopt;
 };

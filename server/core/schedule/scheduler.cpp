@@ -46,8 +46,9 @@ void Scheduler::AddSeat(unsigned device, Seat& seat, bool for_worker) {
 absl::Status Scheduler::Admit(QueueEntry& entry, Limit limit) {
   MutexLock lock(mutex_);
   if (limit == Limit::kCounts && Waiting() + admitted_ >= queue_.capacity()) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the queue is full: ", Waiting() + admitted_, " jobs wait, the limit queue is ", queue_.capacity(), "; try again later"));
+    return absl::ResourceExhaustedError(absl::StrCat("the queue is full: ", Waiting() + admitted_,
+                                                     " jobs wait, the limit queue is ", queue_.capacity(),
+                                                     "; try again later"));
   }
   std::string lost;
   for (const std::unique_ptr<DeviceState>& device : devices_) {

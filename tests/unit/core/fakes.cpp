@@ -124,7 +124,10 @@ KernelSpecBuilder SomeSpec() {
 }
 
 KernelSpecBuilder SumSpec() {
-  return KernelSpecBuilder("sum", "of two inputs").Input("x", "float32", "n").Input("z", "float32", "n").Output("y", "float32", "n");
+  return KernelSpecBuilder("sum", "of two inputs")
+      .Input("x", "float32", "n")
+      .Input("z", "float32", "n")
+      .Output("y", "float32", "n");
 }
 
 KernelSpecBuilder MeasureSpec() {
@@ -176,12 +179,13 @@ DeviceMetrics FakeDevice::Sample() {
 }
 
 const Catalog& FakeCatalog() {
-  static const Catalog& catalog = *new Catalog(
-      Catalog::Of({CopySpec("copy", false, false), CopySpec("other", false, false), CopySpec("loop", true, false),
-                   CopySpec("two", false, true), SomeSpec(), SumSpec(), MeasureSpec(), UnboundedSpec("silent", std::nullopt),
-                   UnboundedSpec("no_work", 0), UnboundedSpec("less_work", -1), UnboundedSpec("nan_work", std::nan("")),
-                   UnboundedSpec("all_work", std::numeric_limits<double>::infinity())})
-          .value());
+  static const Catalog& catalog =
+      *new Catalog(Catalog::Of({CopySpec("copy", false, false), CopySpec("other", false, false),
+                                CopySpec("loop", true, false), CopySpec("two", false, true), SomeSpec(), SumSpec(),
+                                MeasureSpec(), UnboundedSpec("silent", std::nullopt), UnboundedSpec("no_work", 0),
+                                UnboundedSpec("less_work", -1), UnboundedSpec("nan_work", std::nan("")),
+                                UnboundedSpec("all_work", std::numeric_limits<double>::infinity())})
+                       .value());
   return catalog;
 }
 
