@@ -12,6 +12,8 @@ using Clock = std::chrono::steady_clock;
 
 // Bounds how long those in a group wait for each other.
 constexpr std::size_t kLargestGroup = 4096;
+// So long the journal counts as this daemon's after the fence said so.
+constexpr std::chrono::milliseconds kFresh(5);
 
 std::uint64_t BytesOf(const Record& record) {
   struct Sizes {
@@ -187,7 +189,10 @@ void Writer::Loop() {
 
 absl::Status Writer::WriteGroup(Group& group, const Sums& sums, Index::Sync sync) {
   Step("group: begin");
-  if (absl::Status mine = CheckFence(/*certain=*/false); !mine.ok()) return mine;
+  // After the group it is asked again, and for good: this spares writing what would be refused, so a moment old will do.
+  if (Clock::now() - mine_at_ > kFresh) {
+    if (absl::Status mine = CheckFence(/*certain=*/false); !mine.ok()) return mine;
+  }
   // When a sync has failed, the system may have dropped what it could not write, and call the next sync a success.
   // Only what is written once more, to the index itself, is known to be there.
   if (!log_is_sound_) {
@@ -230,6 +235,7 @@ absl::Status Writer::BeginWith(Group& group, Index::Sync sync) {
 absl::Status Writer::CheckFence(bool certain) {
   while (true) {
     absl::Status mine = fence_.Check();
+    if (mine.ok()) mine_at_ = Clock::now();
     taken_over_ = taken_over_ || absl::IsFailedPrecondition(mine);
     if (mine.ok() || taken_over_ || !certain) return mine;
     MutexLock lock(mutex_);

@@ -116,6 +116,7 @@ class Writer {
   bool taken_over_ = false;
   bool log_is_sound_ = true;  // what it wrote before is known to reach the disk with the next sync
   Time next_beat_{};
+  Time mine_at_{};  // when the fence last said that the journal is this daemon's
   std::thread thread_;
 };
 
