@@ -205,7 +205,7 @@ absl::Status Engine::Restore(RestoredJob restored) {
   absl::Status refusal = restored.refusal;
   HeldJobs::Prepared prepared;
   if (restored.end == nullptr && refusal.ok()) {
-    absl::StatusOr<HeldJobs::Prepared> made = held_.Prepare(restored.owner, request);
+    absl::StatusOr<HeldJobs::Prepared> made = held_.Prepare(restored.owner, request, /*restored=*/true);
     if (made.ok()) prepared = *std::move(made);
     refusal = made.status();
   }

@@ -7,10 +7,10 @@
 
 namespace hotplate::core {
 
-absl::StatusOr<HeldJobs::Prepared> HeldJobs::Prepare(const Principal& who, JobRequest& request) {
+absl::StatusOr<HeldJobs::Prepared> HeldJobs::Prepare(const Principal& who, JobRequest& request, bool restored) {
   Prepared prepared;
   if (Dependencies::DependsOnOthers(request)) {
-    absl::StatusOr<Dependencies::Lookup> lookup = dependencies_.LookUp(who, request);
+    absl::StatusOr<Dependencies::Lookup> lookup = dependencies_.LookUp(who, request, restored);
     if (!lookup.ok()) return lookup.status();
     // The place of work that is no kernel depends on its inputs, too.
     const bool later = !lookup->known || (request.work != nullptr && !lookup->wanted.empty());
@@ -18,7 +18,7 @@ absl::StatusOr<HeldJobs::Prepared> HeldJobs::Prepare(const Principal& who, JobRe
     if (lookup->waits) prepared.held.emplace().wanted = lookup->wanted;
     prepared.lookup = *std::move(lookup);
     if (later) {
-      absl::StatusOr<SharedSpec> spec = parts_.binder.SpecOfUnbound(who, request);
+      absl::StatusOr<SharedSpec> spec = parts_.binder.PrepareUnbound(who, request);
       if (!spec.ok()) return spec.status();
       prepared.bound.spec = *std::move(spec);
       prepared.held->request = request;
@@ -37,11 +37,11 @@ absl::Status HeldJobs::FillIn(const Principal& who, JobRequest& request) {
   const absl::StatusOr<Dependencies::Lookup> lookup = dependencies_.LookUp(who, request);
   if (!lookup.ok() || lookup->known) return lookup.status();
   return absl::FailedPreconditionError(
-      "it takes outputs whose shapes are known when their jobs have ended, and can be checked then");
+      "this job takes outputs whose shapes are not known before their jobs have ended; it can be checked then");
 }
 
 bool HeldJobs::Accept(const std::shared_ptr<Job>& job, Prepared& prepared, bool acknowledged) {
-  if (!prepared.lookup.taken.empty()) dependencies_.Leave(prepared.lookup);
+  if (!prepared.lookup.taken.empty()) dependencies_.CountTaken(prepared.lookup);
   if (!prepared.held) return false;
   prepared.held->job = job;
   prepared.held->acknowledged = acknowledged;
@@ -75,27 +75,37 @@ void HeldJobs::Follow(Job& ended) {
   backlog = nullptr;
 }
 
+void HeldJobs::End(Job& job, JobState state, absl::Status error) {
+  // Somebody may have asked for it since it was taken out of the queue's places.
+  const Jobs::Standing standing = parts_.jobs.StandingOf(job);
+  if (standing.cancel_requested) {
+    state = JobState::kCancelled;
+    error = absl::CancelledError(absl::StrCat("job ", job.id.value(), " ", standing.cancel_reason));
+  }
+  parts_.jobs.End(job, {.state = state, .error = std::move(error), .outputs = {}, .receipt = std::nullopt});
+}
+
 void HeldJobs::Release(Dependencies::Held held) {
   Job& job = *held.job;
   // Else it was cancelled, or is left to the next daemon.
   if (!parts_.scheduler.Remove(job)) return;
-  JobState state = held.failed_as;
-  absl::Status error;
-  if (state == JobState::kCompleted) {
-    error = Complete(held);
-    if (error.ok()) error = parts_.scheduler.Admit(job, Scheduler::Limit::kPassed);
-    if (error.ok()) {
-      parts_.scheduler.Push(job, /*may_run_here=*/false);
-      return;
-    }
-    state = JobState::kFailed;
-  } else if (state == JobState::kCancelled) {
-    error =
-        absl::CancelledError(absl::StrCat("job ", job.id.value(), " depends on one that was cancelled: ", held.cause));
-  } else {
-    error = absl::FailedPreconditionError(absl::StrCat("it depends on a job that did not complete: ", held.cause));
+  if (held.failed_as == JobState::kCancelled) {
+    return End(
+        job, JobState::kCancelled,
+        absl::CancelledError(absl::StrCat("job ", job.id.value(), " depends on one that was cancelled: ", held.cause)));
   }
-  parts_.jobs.End(job, {.state = state, .error = std::move(error), .outputs = {}, .receipt = std::nullopt});
+  if (held.failed_as != JobState::kCompleted) {
+    return End(job, JobState::kFailed,
+               absl::FailedPreconditionError(absl::StrCat("it depends on a job that did not complete: ", held.cause)));
+  }
+  absl::Status error = Complete(held);
+  if (error.ok()) error = parts_.scheduler.Admit(job, Scheduler::Limit::kPassed);
+  if (!error.ok()) return End(job, JobState::kFailed, std::move(error));
+  parts_.scheduler.Push(job, /*may_run_here=*/false);
+  // A cancel that came between Remove and Push found the job nowhere.
+  if (parts_.jobs.StandingOf(job).cancel_requested && parts_.scheduler.Remove(job)) {
+    End(job, JobState::kCancelled, absl::OkStatus());
+  }
 }
 
 absl::Status HeldJobs::Complete(Dependencies::Held& held) {

@@ -1,5 +1,6 @@
-// Jobs that are not queued yet, since they wait for other jobs: from the check of their requests to the queue. What
-// they wait for, and what they have taken of it, is known to jobs/dependencies.h.
+//// Jobs that wait for other jobs before they are queued. jobs/dependencies.h keeps what each of them waits for, and
+///what
+// it has taken.
 #pragma once
 
 #include <cstddef>
@@ -28,21 +29,22 @@ class HeldJobs {
   };
   explicit HeldJobs(const Parts& parts) : parts_(parts), dependencies_(parts.jobs, parts.arrays) {}
 
-  // A request that was checked. One that has to wait for other jobs comes with what it waits for, and is bound already,
-  // if the shapes of its inputs are known.
+  // A checked request. If it must wait, `held` says for what. It is bound already if the shapes of its inputs are
+  // known.
   struct Prepared {
     BoundJob bound;
     std::vector<JobId> depends_on = {};
     std::optional<Dependencies::Held> held = std::nullopt;
     Dependencies::Lookup lookup = {};
   };
-  absl::StatusOr<Prepared> Prepare(const Principal& who, JobRequest& request);
-  // For a look at the job: notes what is known of inputs that others have yet to make. FAILED_PRECONDITION if that is
-  // too little.
+  // `restored`: an earlier daemon accepted it. CANCELLED if a job on which it depends was cancelled since.
+  absl::StatusOr<Prepared> Prepare(const Principal& who, JobRequest& request, bool restored = false);
+  // For Check: fills in what is known of inputs that other jobs have yet to make. FAILED_PRECONDITION if a shape is
+  // unknown.
   absl::Status FillIn(const Principal& who, JobRequest& request);
 
-  // The job is there, and has its place in the queue. True if it waits from now on for what it depends on: then whoever
-  // ends last queues it, which may be now. One that is not acknowledged yet waits for that too.
+  // Call when the job is in the table and admitted. True if it waits: it is then queued when the last of the others has
+  // ended and it is acknowledged, perhaps within this call.
   bool Accept(const std::shared_ptr<Job>& job, Prepared& prepared, bool acknowledged);
   // False if it does not wait for other jobs.
   bool Acknowledge(const Job& job);
@@ -58,6 +60,8 @@ class HeldJobs {
   void Release(Dependencies::Held held);
   // Gives it the inputs that it has taken.
   absl::Status Complete(Dependencies::Held& held);
+  // Ends a job that neither waits nor runs.
+  void End(Job& job, JobState state, absl::Status error);
 
   const Parts parts_;
   Dependencies dependencies_;

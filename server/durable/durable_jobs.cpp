@@ -294,7 +294,8 @@ void DurableJobs::Write(const Ending& ending) {
                                  .request_left = PlaceOf(*ending.job)},
                {NotInJournal("the end", ending.job->id), [told = ending.told](const absl::Status&) { told(); }});
   for (const std::uint64_t number : needed_.Ended(ending.job->sequence)) NoteFetched(number, ending.event.time);
-  if (AllForJobs(end)) NoteFetched(ending.job->sequence, ending.event.time);
+  if (AllForJobs(end) && needed_.MayGoForJobs(ending.job->sequence))
+    NoteFetched(ending.job->sequence, ending.event.time);
 }
 
 void DurableJobs::SaveArray(const core::ArraySnapshot& array, const std::string& file,
@@ -338,7 +339,8 @@ absl::StatusOr<journal::PruneReport> DurableJobs::Prune(std::chrono::nanoseconds
                         {.now = journal::WallTime::clock::now(),
                          .age = age,
                          .longest = std::chrono::seconds(5),
-                         .stop = [stop = pruning_.get_stop_token()] { return stop.stop_requested(); }});
+                         .stop = [stop = pruning_.get_stop_token()] { return stop.stop_requested(); },
+                         .is_needed = [this](std::uint64_t job) { return needed_.IsNeeded(job); }});
 }
 
 void DurableJobs::PruneNowAndThen(const std::stop_token& stop) {
@@ -358,12 +360,14 @@ void DurableJobs::PruneNowAndThen(const std::stop_token& stop) {
 void DurableJobs::Tidy(const std::stop_token& stop, std::string& told) {
   if (steady_clock::now() < next_prune_) return;
   next_prune_ = steady_clock::now() + kPruneInterval;
-  const absl::StatusOr<journal::PruneReport> report = journal::Prune(*journal_, spool_.get(),
-                                                                     {.now = journal::WallTime::clock::now(),
-                                                                      .age = options_.age,
-                                                                      .bytes = options_.limits.bytes,
-                                                                      .history_age = options_.history_age,
-                                                                      .stop = [&] { return stop.stop_requested(); }});
+  const absl::StatusOr<journal::PruneReport> report =
+      journal::Prune(*journal_, spool_.get(),
+                     {.now = journal::WallTime::clock::now(),
+                      .age = options_.age,
+                      .bytes = options_.limits.bytes,
+                      .history_age = options_.history_age,
+                      .stop = [&] { return stop.stop_requested(); },
+                      .is_needed = [this](std::uint64_t job) { return needed_.IsNeeded(job); }});
   const std::string trouble = !report.ok()            ? std::string(report.status().message())
                               : report->notes.empty() ? ""
                                                       : report->notes.front();

@@ -130,12 +130,12 @@ class DurableJobs : public core::JobLog {
   void RestoreEnded(const journal::KeptJob& kept, bool in_memory);
   absl::StatusOr<journal::KeptJob> Find(std::uint64_t number) const;
   void RestoreUnfinished(const journal::KeptJob& kept, const Parse& parse);
-  // The jobs on which this one depends are in memory from now on, if they have ended, and so are the outputs that it
-  // takes. An error: they are not to be had, for now or for good.
+  // Brings the ended jobs on which this one depends into memory, with the outputs that it takes. An error: they are not
+  // to be had, for now or for good.
   absl::Status RecallOthers(const core::Principal& who, const core::JobRequest& request);
-  // That one has ended, and how, if no more of it is left.
+  // Brings back at least the state in which the job ended.
   absl::Status RecallState(const core::Principal& who, const core::JobId& id);
-  // The arrays that were for other jobs alone.
+  // Frees a job's arrays that are for other jobs alone, once all restored jobs have taken them.
   void FreeForJobs(const core::JobId& id);
   // INVALID_ARGUMENT if it takes an output of a job that does not outlive the daemon.
   absl::Status CheckInputsOutlive(const core::Principal& who, const core::JobRequest& request) const;

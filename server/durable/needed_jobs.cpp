@@ -19,7 +19,10 @@ void NeededJobs::Add(std::uint64_t job, const std::set<std::uint64_t>& needs) {
   if (needs.empty()) return;
   MutexLock lock(mutex_);
   needs_[job].insert(needs.begin(), needs.end());
-  for (const std::uint64_t one : needs) needed_by_[one].insert(job);
+  for (const std::uint64_t one : needs) {
+    needed_by_[one].insert(job);
+    was_needed_.erase(one);
+  }
 }
 
 bool NeededJobs::MayGo(std::uint64_t job) {
@@ -27,6 +30,18 @@ bool NeededJobs::MayGo(std::uint64_t job) {
   if (!needed_by_.contains(job)) return true;
   fetched_.insert(job);
   return false;
+}
+
+bool NeededJobs::MayGoForJobs(std::uint64_t job) {
+  MutexLock lock(mutex_);
+  if (was_needed_.erase(job) > 0) return true;
+  fetched_.insert(job);
+  return false;
+}
+
+bool NeededJobs::IsNeeded(std::uint64_t job) const {
+  MutexLock lock(mutex_);
+  return needed_by_.contains(job);
 }
 
 std::vector<std::uint64_t> NeededJobs::Ended(std::uint64_t job) {
@@ -39,7 +54,11 @@ std::vector<std::uint64_t> NeededJobs::Ended(std::uint64_t job) {
     at->second.erase(job);
     if (!at->second.empty()) continue;
     needed_by_.erase(at);
-    if (fetched_.erase(one) > 0) may_go.push_back(one);
+    if (fetched_.erase(one) > 0) {
+      may_go.push_back(one);
+    } else {
+      was_needed_.insert(one);
+    }
   }
   return may_go;
 }

@@ -161,7 +161,7 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
   Away away{.owner = job.owner.token, .request_key = job.request_key, .why = "", .ending = false};
   const std::string others = job.refusal.ok() ? WhyOthersAreAway(job.request) : "";
   const absl::Status later = others.empty() ? engine_->Restore(std::move(job))
-                                            : absl::FailedPreconditionError("it depends on another: " + others);
+                                            : absl::FailedPreconditionError("it depends on another one: " + others);
   if (!later.ok()) {
     away.why =
         absl::StrCat("job ", number, " waits in the journal for the next daemon of this name: ", later.message());
@@ -185,10 +185,11 @@ absl::Status DurableJobs::RecallOthers(const core::Principal& who, const core::J
 
 absl::Status DurableJobs::RecallState(const core::Principal& who, const core::JobId& id) {
   if (!MustRecall(who, id, /*result=*/false)) return absl::OkStatus();
-  const absl::StatusOr<journal::KeptJob> kept = Find(core::JobTable::NumberOf(id.value()));
+  absl::StatusOr<journal::KeptJob> kept = Find(core::JobTable::NumberOf(id.value()));
   if (absl::IsNotFound(kept.status())) return absl::OkStatus();
   if (!kept.ok()) return kept.status();
   const bool visible = who.scope == core::Scope::kAdmin || who.token == kept->accepted.owner;
+  kept->accepted.request_key.clear();  // which a newer job may have
   if (visible && journal::IsEnd(kept->state)) RestoreEnded(*kept, /*in_memory=*/false);
   return absl::OkStatus();
 }
@@ -200,10 +201,9 @@ absl::Status DurableJobs::CheckInputsOutlive(const core::Principal& who, const c
     const absl::StatusOr<std::shared_ptr<core::Job>> job = engine_->Find(who, output->job.id);
     if (!job.ok() || (*job)->durable) continue;  // the engine says what is wrong with one that is not there
     const std::string field = "inputs." + input.name;
-    return InvalidField(field,
-                        absl::StrCat(field, ": job ", output->job.id.value(),
-                                     " is attached, and what it makes ends with the daemon, before which this one "
-                                     "has to last: submit that one too, or run this one"));
+    return InvalidField(field, absl::StrCat(field, ": job ", output->job.id.value(),
+                                            " is attached, so what it makes is lost when the daemon ends, but this job "
+                                            "must outlive the daemon: submit that one too, or run this one"));
   }
   return absl::OkStatus();
 }

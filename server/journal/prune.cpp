@@ -115,6 +115,7 @@ class Pass {
       report_.unread_bytes += job.bytes;
       return absl::OkStatus();
     }
+    if (bounds_.is_needed && bounds_.is_needed(job.number)) return absl::OkStatus();
     const bool old = bounds_.age.count() > 0 && ToNs(bounds_.now) - job.end_ns >= bounds_.age.count();
     const bool much = bounds_.bytes > 0 && (job.bytes > 0 || job.has_shared) && spool_ != nullptr &&
                       spool_->used_bytes() > bounds_.bytes + batch_bytes_;

@@ -12,7 +12,7 @@ using Clock = std::chrono::steady_clock;
 
 // Bounds how long those in a group wait for each other.
 constexpr std::size_t kLargestGroup = 4096;
-// So long the journal counts as this daemon's after the fence said so.
+// For this long after a good answer the fence is not asked before a group.
 constexpr std::chrono::milliseconds kFresh(5);
 
 std::uint64_t BytesOf(const Record& record) {
@@ -189,7 +189,8 @@ void Writer::Loop() {
 
 absl::Status Writer::WriteGroup(Group& group, const Sums& sums, Index::Sync sync) {
   Step("group: begin");
-  // After the group it is asked again, and for good: this spares writing what would be refused, so a moment old will do.
+  // The certain answer comes after the group. This one only spares writing what would be refused, so it may be a moment
+  // old.
   if (Clock::now() - mine_at_ > kFresh) {
     if (absl::Status mine = CheckFence(/*certain=*/false); !mine.ok()) return mine;
   }
@@ -235,7 +236,7 @@ absl::Status Writer::BeginWith(Group& group, Index::Sync sync) {
 absl::Status Writer::CheckFence(bool certain) {
   while (true) {
     absl::Status mine = fence_.Check();
-    if (mine.ok()) mine_at_ = Clock::now();
+    mine_at_ = mine.ok() ? Clock::now() : Time();
     taken_over_ = taken_over_ || absl::IsFailedPrecondition(mine);
     if (mine.ok() || taken_over_ || !certain) return mine;
     MutexLock lock(mutex_);

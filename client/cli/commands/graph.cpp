@@ -62,8 +62,9 @@ absl::Status Graph(const Invocation& call) {
   const std::string graph = call.arguments.Text("name").value_or(NameOf(file->stem));
   if (!IsGraphWord(graph))
     return UsageError("--name " + graph +
-                      ": that is a word for jobs (an id, a range, last, all); begin it with a letter");
-  auto client = call.Connect();
+                      ": a graph's name cannot be a number, a range, last or all, nor have a comma");
+  begin it with a letter ");
+      auto client = call.Connect();
   if (!client.ok()) return client.status();
   auto nodes = PlanGraph(call, *client, *std::move(file));
   if (!nodes.ok()) return WithNextStep(nodes.status(), "nothing was run");
@@ -77,6 +78,8 @@ absl::Status Graph(const Invocation& call) {
   if (call.arguments.Flag("dry-run")) return DryRunOf(call, *client, *nodes);
   const auto answers = CheckGraph(*client, *nodes);
   if (!answers.ok()) return WithNextStep(answers.status(), "nothing was run");
+  if (const absl::Status files = CheckFiles(*nodes, *answers); !files.ok())
+    return WithNextStep(files, "nothing was run");
 
   GraphRun run(call, *client, graph, *std::move(nodes));
   interrupt.Begin();

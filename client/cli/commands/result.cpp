@@ -5,6 +5,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/interrupt.h"
 #include "client/cli/jobs/job_call.h"
+#include "client/cli/jobs/job_inputs.h"
 #include "client/cli/jobs/job_selection.h"
 #include "client/cli/jobs/progress.h"
 #include "kernels/expression/names.h"
@@ -28,14 +29,6 @@ absl::Status FetchKept(client::Client& client, JobOutputs& files, const client::
     if (!array.ok()) return array.status();
   }
   return absl::OkStatus();
-}
-
-// Reads the outputs of a job of an expression from its text.
-v1::KernelSpec SpecOfExpression(const v1::Job& job) {
-  const auto text = job.params().find(expression::kTextParam);
-  const auto names = expression::NamesIn(text == job.params().end() ? "" : text->second.string_value());
-  const auto* found = std::get_if<expression::Names>(&names);
-  return ExpressionAsKernel(found == nullptr ? std::vector<std::string>() : found->outputs);
 }
 
 // Names the places after the result's own outputs. Those that the daemon wrote are not to be had.

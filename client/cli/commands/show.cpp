@@ -59,9 +59,10 @@ absl::Status Show(const Invocation& call) {
   const bool is_picture = call.arguments.Flag("dot") || call.arguments.Flag("svg");
   if (call.arguments.Flag("dot") && call.arguments.Flag("svg"))
     return UsageError("--dot and --svg: give one of the two");
+  if (is_picture && call.arguments.words().size() != 1) return UsageError("--dot and --svg draw one graph: name one");
   auto client = call.TryConnect();
   if (!client.ok()) {
-    if (!absl::IsUnavailable(client.status())) return WhyNoDaemon(call, client.status());
+    if (is_picture || !absl::IsUnavailable(client.status())) return WhyNoDaemon(call, client.status());
     const absl::Status shown = ShowKept(call);
     return absl::IsNotFound(shown) ? WhyNoDaemon(call, client.status()) : shown;
   }

@@ -84,7 +84,7 @@ class Reader {
     for (const auto& [key, value] : table) {
       const std::string word(key.str());
       if (std::find(Keys().begin(), Keys().end(), word) != Keys().end()) continue;
-      Fault(absl::StrCat("has the unknown key ", Quoted(word), "; nearest: ", Join(NearestNames(word, Keys()), ", ")));
+      Fault("has the unknown key " + Quoted(word) + Nearest(word, Keys()));
     }
     std::vector<std::string> kinds;
     for (const char* const kind : {"kernel", "expression", "python", "exec"})
@@ -162,6 +162,10 @@ class Reader {
   std::string Nearest(const std::string& name) {
     std::vector<std::string> names;
     for (const auto& [key, value] : tables_) names.emplace_back(key.str());
+    return Nearest(name, names);
+  }
+
+  static std::string Nearest(const std::string& name, const std::vector<std::string>& names) {
     const std::vector<std::string> nearest = NearestNames(name, names);
     return nearest.empty() ? "" : "; nearest: " + Join(nearest, ", ");
   }

@@ -166,10 +166,28 @@ class GraphPlanner {
 }  // namespace
 
 bool PlannedNode::HasResult() const {
-  if (node.kind == GraphNode::Kind::kProgram) return false;
-  const bool has_file = std::any_of(plan.outputs.begin(), plan.outputs.end(),
-                                    [](const OutputArgument& output) { return output.IsFileHere(); });
-  return has_file || takers.empty();
+  return node.kind != GraphNode::Kind::kProgram && (takers.empty() || !FilesHere().empty());
+}
+
+std::vector<OutputArgument> PlannedNode::FilesHere() const {
+  std::vector<OutputArgument> files = plan.outputs;
+  std::erase_if(files, [](const OutputArgument& output) { return !output.IsFileHere(); });
+  return files;
+}
+
+absl::Status CheckFiles(const std::vector<PlannedNode>& nodes,
+                        const std::vector<std::optional<v1::CheckJobResponse>>& answers) {
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto files = JobOutputs::Open(nodes[i].FilesHere());
+    if (!files.ok()) return OfNode(nodes[i].node, files.status());
+    if (!answers[i]) continue;
+    std::vector<std::pair<std::string, Signature>> outputs;
+    for (const v1::NamedSignature& output : answers[i]->outputs())
+      if (const auto signature = FromWire(output.signature())) outputs.emplace_back(output.name(), *signature);
+    if (const absl::Status pictures = files->CheckPictures(outputs); !pictures.ok())
+      return OfNode(nodes[i].node, pictures);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<PlannedNode>> PlanGraph(const Invocation& call, client::Client& client, GraphFile file) {

@@ -27,10 +27,15 @@ struct PlannedNode {
 
   // A result that somebody may want: a file to be written here, or what no other node takes.
   bool HasResult() const;
+  std::vector<OutputArgument> FilesHere() const;
 };
 
 // Everything that can be said about it without a look at shapes: words, files, names of outputs.
 absl::StatusOr<std::vector<PlannedNode>> PlanGraph(const Invocation& call, client::Client& client, GraphFile file);
+
+// Whether the files can be written, and the pictures drawn: the answers are CheckGraph's.
+absl::Status CheckFiles(const std::vector<PlannedNode>& nodes,
+                        const std::vector<std::optional<v1::CheckJobResponse>>& answers);
 
 // The daemon's answers about the nodes, in their order. None for a node that takes what is known only when it is made,
 // and for programs. INVALID_ARGUMENT and the like name the node.

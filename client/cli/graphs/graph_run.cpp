@@ -52,22 +52,29 @@ absl::Status GraphRun::Submit(const client::Cancellation& cancellation) {
 }
 
 void GraphRun::Cancel() {
-  for (const std::string& id : ids_) client_.Cancel(id).IgnoreError();  // it may have ended
+  // The daemon may have one whose answer did not come back.
+  v1::ListJobsRequest request;
+  request.set_graph(graph_);
+  request.set_active_only(true);
+  const auto jobs = client_.Jobs(request);
+  std::vector<std::string> ids = ids_;
+  if (jobs.ok())
+    for (const v1::Job& job : *jobs) ids.push_back(job.id());
+  for (const std::string& id : ids) client_.Cancel(id).IgnoreError();  // it may have ended
 }
 
 absl::Status GraphRun::DeliverNode(std::size_t place, const client::Cancellation& cancellation) {
   PlannedNode& node = nodes_[place];
-  std::vector<OutputArgument> places = node.plan.outputs;
-  std::erase_if(places, [](const OutputArgument& output) { return !output.IsFileHere(); });
-  auto files = JobOutputs::Open(places);
+  auto files = JobOutputs::Open(node.FilesHere());
   if (!files.ok()) return files.status();
   client::JobOptions options;
   options.take_output = [&](const std::string& output, const Signature& signature, std::uint64_t offset,
                             std::span<const std::byte> piece) { return files->Take(output, signature, offset, piece); };
   auto result = client_.Fetch(ids_[place], options, &cancellation);
-  if (!files->take_error().ok()) return files->take_error();
+  if (!files->take_error().ok()) return NotDelivered(files->take_error(), node.plan, ids_[place]);
   if (!result.ok()) return result.status();
-  return cli::Deliver(call_, node.plan.kernel, node.plan.outputs, *files, *std::move(result));
+  const absl::Status delivered = cli::Deliver(call_, node.plan.kernel, node.plan.outputs, *files, *std::move(result));
+  return delivered.ok() ? delivered : NotDelivered(delivered, node.plan, ids_[place]);
 }
 
 absl::Status GraphRun::Deliver(const client::Cancellation& cancellation) {

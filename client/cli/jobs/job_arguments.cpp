@@ -213,7 +213,7 @@ std::vector<OptionSpec> SharedJobOptions() {
       {.names = "--label", .value = "TEXT", .help = "a label to find the job by: hotplate jobs --label TEXT"},
       {.names = "--after",
        .value = "JOB",
-       .help = "begin when these jobs have completed; if one does not, neither does this one",
+       .help = "begin when these jobs (ids, with commas) have completed; if one does not, this job does not run",
        .repeatable = true,
        .offer = Offer::kJob},
       {.names = "--priority", .value = "N", .help = "-100 to 100; higher runs first (default 0)"},

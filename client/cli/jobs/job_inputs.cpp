@@ -3,14 +3,15 @@
 #include "client/cli/terminal/format.h"
 #include "client/lib/status.h"
 #include "kernels/expression/names.h"
+#include "server/journal/records.h"
 
 namespace hotplate::cli {
 namespace {
 
 absl::StatusOr<std::vector<std::string>> OutputsOf(client::Client& client, const v1::Job& job) {
-  if (job.kernel() == expression::kKernel) return std::vector<std::string>{"out"};
   if (job.kernel() == "function") return std::vector<std::string>{"value"};
-  const auto kernel = client.Describe(job.kernel());
+  const auto kernel = job.kernel() == expression::kKernel ? absl::StatusOr<v1::KernelSpec>(SpecOfExpression(job))
+                                                          : client.Describe(job.kernel());
   if (!kernel.ok()) return kernel.status();
   std::vector<std::string> names;
   for (const v1::ArgumentSpec& output : kernel->outputs()) names.push_back(output.name());
@@ -18,6 +19,13 @@ absl::StatusOr<std::vector<std::string>> OutputsOf(client::Client& client, const
 }
 
 }  // namespace
+
+v1::KernelSpec SpecOfExpression(const v1::Job& job) {
+  const auto text = job.params().find(expression::kTextParam);
+  const auto names = expression::NamesIn(text == job.params().end() ? "" : text->second.string_value());
+  const auto* found = std::get_if<expression::Names>(&names);
+  return ExpressionAsKernel(found == nullptr ? std::vector<std::string>() : found->outputs);
+}
 
 InputArgument JobOutputInput(const std::string& name, const std::string& text) {
   InputArgument input{name, InputArgument::Kind::kJob, text.substr(0, text.find('.'))};
@@ -31,7 +39,7 @@ absl::Status NameJobOutputs(client::Client& client, std::vector<InputArgument>& 
     const std::string word = "job:" + input.text;
     const auto job = client.Job(input.text);
     if (!job.ok()) return Worded(job.status(), "input " + input.name + ": " + std::string(job.status().message()));
-    if (job->kernel() == "python" || job->kernel() == "exec")
+    if (journal::IsProgram(job->kernel()))
       return absl::InvalidArgumentError("input " + input.name + ": job " + input.text + " is a program (" +
                                         job->kernel() + "), which prints and has no outputs: --after " + input.text +
                                         " waits for its end");

@@ -69,7 +69,8 @@ const std::vector<OptionSpec>& ProgramOptions() {
       {.names = "--label", .value = "TEXT", .help = "a label to find the job by (default: the program's name)"},
       {.names = "--after",
        .value = "JOB",
-       .help = "submitted: begin when these jobs have completed; if one does not, neither does this one",
+       .help =
+           "submitted: begin when these jobs (ids, with commas) have completed; if one does not, this job does not run",
        .repeatable = true,
        .offer = Offer::kJob},
       {.names = "--export",

@@ -101,9 +101,10 @@ absl::StatusOr<SharedSpec> Binder::KnownSpec(const Principal& who, const JobRequ
   return catalogues_.For(who)->Find(request.kernel);
 }
 
-absl::StatusOr<SharedSpec> Binder::SpecOfUnbound(const Principal& who, const JobRequest& request) const {
+absl::StatusOr<SharedSpec> Binder::PrepareUnbound(const Principal& who, JobRequest& request) const {
   std::vector<FieldViolation> violations;
   CheckPriority(request, violations);
+  if (absl::Status status = ResolveInputs(who, request, Data::kRequired, violations); !status.ok()) return status;
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
   const auto is_asked_for = [&](const auto& device) { return device->info().id == request.device; };
   const bool any = request.device.empty() || request.device == kAnyDevice;

@@ -72,8 +72,9 @@ class Binder {
   // its needs.
   absl::StatusOr<BoundJob> Bind(const Principal& who, JobRequest& request, Data data,
                                 const std::vector<std::string>& lost) const;
-  // The spec of a job that cannot be bound yet, since an input is not known: its own, or one that has its name alone.
-  absl::StatusOr<SharedSpec> SpecOfUnbound(const Principal& who, const JobRequest& request) const;
+  // For a job that cannot be bound yet, since an input is not known: opens the arrays that it takes, checks what can be
+  // checked, and returns its spec, or one that has its name alone.
+  absl::StatusOr<SharedSpec> PrepareUnbound(const Principal& who, JobRequest& request) const;
 
   static absl::Status CheckRequestId(const JobRequest& request);
   // The limits of time, against the end of the allocation.

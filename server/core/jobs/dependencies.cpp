@@ -82,14 +82,14 @@ absl::StatusOr<Dependencies::Taken> Dependencies::Take(const Principal& who, con
   return Taken{value->signature, std::move(reader->buffer)};
 }
 
-void Dependencies::LeaveOutputs(Job& job, const std::set<std::string>& outputs) {
+void Dependencies::CountTaken(Job& job, const std::set<std::string>& outputs) {
   for (const std::string& output : outputs) {
     const auto at = job.takers.find(output);
     if (at != job.takers.end() && at->second > 0) --at->second;
   }
 }
 
-void Dependencies::FreeLeft(const Job& job, const JobEnd& end) {
+void Dependencies::FreeUntaken(const Job& job, const JobEnd& end) {
   for (const JobOutputValue& output : end.outputs) {
     const auto takers = job.takers.find(output.name);
     if (!output.for_jobs || takers == job.takers.end() || takers->second > 0) continue;
@@ -97,7 +97,8 @@ void Dependencies::FreeLeft(const Job& job, const JobEnd& end) {
   }
 }
 
-absl::StatusOr<Dependencies::Lookup> Dependencies::LookUp(const Principal& who, JobRequest& request) const {
+absl::StatusOr<Dependencies::Lookup> Dependencies::LookUp(const Principal& who, JobRequest& request,
+                                                          bool restored) const {
   Lookup lookup;
   std::set<JobId> known;
   const auto look = [&](const std::string& field, const JobRef& ref,
@@ -108,6 +109,8 @@ absl::StatusOr<Dependencies::Lookup> Dependencies::LookUp(const Principal& who, 
     if (known.insert((*job)->id).second) lookup.jobs.push_back((*job)->id);
     if (making.end == nullptr) {
       lookup.waits = true;
+    } else if (restored && making.end->state == JobState::kCancelled) {
+      return absl::CancelledError(HowItEnded(**job, *making.end));
     } else if (making.end->state != JobState::kCompleted) {
       return About(field, absl::InvalidArgumentError(HowItEnded(**job, *making.end)));
     }
@@ -146,13 +149,13 @@ absl::StatusOr<Dependencies::Lookup> Dependencies::LookUp(const Principal& who, 
   return lookup;
 }
 
-void Dependencies::Leave(const Lookup& lookup) {
+void Dependencies::CountTaken(const Lookup& lookup) {
   std::map<std::shared_ptr<Job>, std::set<std::string>> taken;
   for (const auto& [job, output] : lookup.taken) taken[job].insert(output);
   MutexLock lock(mutex_);
   for (const auto& [job, outputs] : taken) {
-    LeaveOutputs(*job, outputs);
-    if (const auto end = jobs_.MakingOf(*job, "").end; end != nullptr) FreeLeft(*job, *end);
+    CountTaken(*job, outputs);
+    if (const auto end = jobs_.MakingOf(*job, "").end; end != nullptr) FreeUntaken(*job, *end);
   }
 }
 
@@ -175,7 +178,7 @@ void Dependencies::Note(Held& held, Job& ended, const JobEnd& end) {
       fail(JobState::kFailed, std::string(taken.status().message()));
     }
   }
-  LeaveOutputs(ended, OutputsOf(ended.id, held.wanted));
+  CountTaken(ended, OutputsOf(ended.id, held.wanted));
 }
 
 std::optional<Dependencies::Held> Dependencies::Hold(Held held) {
@@ -193,9 +196,9 @@ std::optional<Dependencies::Held> Dependencies::Hold(Held held) {
     }
     if (const Jobs::Making making = jobs_.MakingOf(**other, ""); making.end != nullptr) {
       Note(waiting.held, **other, *making.end);
-      FreeLeft(**other, *making.end);
+      FreeUntaken(**other, *making.end);
     } else {
-      waiting.left.push_back(id);
+      waiting.remaining.push_back(id);
       dependants_[id].emplace(job->sequence, job.get());
     }
   }
@@ -206,12 +209,12 @@ std::optional<Dependencies::Held> Dependencies::Hold(Held held) {
 Dependencies::Held Dependencies::TakeOut(const Job& job) {
   Waiting waiting = std::move(held_.extract(&job).mapped());
   --waiting_;
-  for (const JobId& id : waiting.left) {
+  for (const JobId& id : waiting.remaining) {
     const auto at = dependants_.find(id);
     at->second.erase(job.sequence);
     if (at->second.empty()) dependants_.erase(at);
     const absl::StatusOr<std::shared_ptr<Job>> other = jobs_.Find(job.owner, id);
-    if (other.ok()) LeaveOutputs(**other, OutputsOf(id, waiting.held.wanted));
+    if (other.ok()) CountTaken(**other, OutputsOf(id, waiting.held.wanted));
   }
   waiting.held.job->cause = waiting.held.cause;
   return std::move(waiting.held);
@@ -241,12 +244,12 @@ std::vector<Dependencies::Held> Dependencies::Ended(Job& job) {
   if (const auto dependants = dependants_.extract(job.id); !dependants.empty()) {
     for (const auto& [sequence, dependant] : dependants.mapped()) {
       Waiting& waiting = held_.at(dependant);
-      std::erase(waiting.left, job.id);
+      std::erase(waiting.remaining, job.id);
       Note(waiting.held, job, *end);
       if (IsOver(waiting)) over.push_back(TakeOut(*dependant));
     }
   }
-  FreeLeft(job, *end);
+  FreeUntaken(job, *end);
   return over;
 }
 

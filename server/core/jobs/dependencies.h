@@ -1,6 +1,6 @@
-// Jobs that wait for other jobs: for the outputs that they take, or for their ends alone. They have their place in the
-// queue's capacity (Scheduler::Admit) and are queued when all of those have completed. If one ends otherwise, so do
-// they.
+//// Jobs that wait for other jobs: for their outputs, or only for their ends. A waiting job counts against the queue's
+// capacity (Scheduler::Admit), and is queued when all the jobs on which it depends have completed. If one of them ends
+// otherwise, the waiting job ends too.
 //
 // An output is taken as soon as its job has ended, before anybody hears of the end and may free it.
 //
@@ -44,15 +44,16 @@ class Dependencies {
     bool waits = false;       // for one of them at least
     std::vector<Wanted> wanted;
     bool known = true;  // the signatures of all inputs are
-    // Outputs of jobs that have ended, which it has got: Leave tells when it is there to have them.
+    // Outputs of ended jobs that this request has taken. Call CountTaken once its job exists.
     std::vector<std::pair<std::shared_ptr<Job>, std::string>> taken = {};
   };
   // Inputs that are there already become plain ones; of the others the signature is noted, as far as it is known.
-  // NOT_FOUND for a job that is not there, INVALID_ARGUMENT for one that did not complete and for an output that it has
-  // not, FAILED_PRECONDITION where its outputs are gone.
-  absl::StatusOr<Lookup> LookUp(const Principal& who, JobRequest& request) const;
-  // A job has what it was given by LookUp: of an output that is for so many jobs alone, one fewer has yet to come.
-  void Leave(const Lookup& lookup);
+  // NOT_FOUND for a job that is not there, INVALID_ARGUMENT for one that did not complete and for an output that the
+  // job does not have, FAILED_PRECONDITION where its outputs are gone.
+  // CANCELLED, only for one that is `restored`, if a job on which it depends was cancelled.
+  absl::StatusOr<Lookup> LookUp(const Principal& who, JobRequest& request, bool restored = false) const;
+  // The job exists: it counts as one taker fewer of each for_jobs output that LookUp gave it.
+  void CountTaken(const Lookup& lookup);
 
   // The outputs that a job takes, by the names of its inputs.
   struct Taken {
@@ -85,13 +86,13 @@ class Dependencies {
  private:
   struct Waiting {
     Held held;
-    std::vector<JobId> left;  // those that it waits for
+    std::vector<JobId> remaining;  // the jobs for which it waits
   };
-  // Those who wait for a job, in the order in which they came.
+  // The jobs that wait for one job, oldest first.
   using Dependants = std::map<std::uint64_t, const Job*>;
 
   static bool IsOver(const Waiting& waiting) {
-    return waiting.held.acknowledged && (waiting.left.empty() || waiting.held.failed_as != JobState::kCompleted);
+    return waiting.held.acknowledged && (waiting.remaining.empty() || waiting.held.failed_as != JobState::kCompleted);
   }
   // It waits no more: what it has not taken, it leaves.
   Held TakeOut(const Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -101,9 +102,9 @@ class Dependencies {
   // An output as an input.
   absl::StatusOr<Taken> Take(const Principal& who, const Job& job, const JobEnd& end, const std::string& output) const;
   // One job will not come for these outputs any more, since it has them, or does not need them.
-  static void LeaveOutputs(Job& job, const std::set<std::string>& outputs);
-  // Frees the outputs that nobody has yet to come for.
-  void FreeLeft(const Job& job, const JobEnd& end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static void CountTaken(Job& job, const std::set<std::string>& outputs);
+  // Frees the outputs for which nobody has yet to come.
+  void FreeUntaken(const Job& job, const JobEnd& end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Jobs& jobs_;
   ArrayStore& arrays_;

@@ -203,6 +203,29 @@ TEST_F(HeldJobsTest, WhatIsNotKnownBeforeIsBoundWhenItIs) {
   EXPECT_THAT(Text(recorder_->AwaitEnd(3)->error), HasSubstr("seed"));
 }
 
+TEST_F(HeldJobsTest, WhatIsBoundLaterHasItsArraysFromTheStart) {
+  bodies_["some"] = [this](const Task& task, TaskControl& control) {
+    gate_.Enter();
+    *task.call.outputs[0].actual_size = 2;
+    return CopyBody(task, control);
+  };
+  Start();
+  const JobId first = Submit(Request("some", {1, 2, 3}), 1);
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  const auto array = store_->Adopt(kAlice, {DType::kFloat32, {2}}, "", std::nullopt, Floats({7, 8}));
+  ASSERT_TRUE(array.ok());
+  JobRequest request = Request("sum");
+  request.inputs = {{.name = "x", .signature = {}, .source = OutputOf{JobRef{first}, "y"}},
+                    {.name = "z", .signature = {}, .source = array->id.value()}};
+  Submit(request, 2);
+  ASSERT_TRUE(store_->Free(kAlice, array->id.value()).ok()) << "as a client does with what it has uploaded";
+  gate_.Open();
+  const auto end = recorder_->AwaitEnd(2);
+  EXPECT_EQ(end->state, JobState::kCompleted) << end->error;
+  request.inputs[1].source = std::string("a999");
+  EXPECT_THAT(Fields(Refusal(request)), ElementsAre("inputs.z"));
+}
+
 TEST_F(HeldJobsTest, OutputsForJobsGoWhenAllHaveThem) {
   Start();
   const JobId first = Submit(ForJobs(Request("other", {1, 2}), 2), 1);

@@ -21,6 +21,16 @@ TEST(NeededJobsTest, WhatWasFetchedGoesWithTheLastThatNeedsIt) {
   EXPECT_TRUE(needed.MayGo(1));
 }
 
+TEST(NeededJobsTest, WhatIsForOtherJobsAloneGoesWhenTheseHaveComeAndEnded) {
+  NeededJobs needed;
+  EXPECT_FALSE(needed.MayGoForJobs(1)) << "none has come yet";
+  needed.Add(10, {1, 2});
+  EXPECT_TRUE(needed.IsNeeded(1));
+  EXPECT_THAT(needed.Ended(10), UnorderedElementsAre(1));
+  EXPECT_FALSE(needed.IsNeeded(1));
+  EXPECT_TRUE(needed.MayGoForJobs(2)) << "the one that needed it was cancelled before it ended";
+}
+
 TEST(NeededJobsTest, WhatNobodyNeedsMayGoAtOnce) {
   NeededJobs needed;
   needed.Add(10, {});
