@@ -12,12 +12,13 @@ import harness
 # a test of its own.
 ROWS = {
     "down": ["aa"], "status": [], "use": ["local"], "logs": [], "sites": ["hpc2n"], "partitions": [], "kernels": [],
-    "describe": ["selu"], "run": ["vector_add", "x.npy", "x.npy"], "eval": ["2*x", "x=x.npy"], "submit": ["vector_add", "x.npy", "x.npy"], "jobs": [],
+    "describe": ["selu"], "run": ["vector_add", "x.npy", "x.npy"], "eval": ["2*x", "x=x.npy"], "submit": ["vector_add", "x.npy", "x.npy"],
+    "graph": ["run", "sum.toml"], "jobs": [],
     "workers": [], "env": [], "exec": ["echo", "said"], "python": ["-c", "print(1)"],
     "show": ["1"], "watch": ["1"], "wait": ["1"], "cancel": ["1"], "result": ["1"], "put": ["x.npy"], "get": ["A"],
     "arrays": [], "free": ["A"], "devices": [], "top": [], "metrics": [], "cache": [], "history": [], "journal": ["verify"], "completion": ["bash"], "version": [], "help": ["run", "selu"],
 }
-OPTIONS = {"put": ["--name", "A", "--replace"], "top": ["--once"], "logs": ["-n", "1"]}
+OPTIONS = {"put": ["--name", "A", "--replace"], "graph": ["--name", "mine"], "top": ["--once"], "logs": ["-n", "1"]}
 
 
 class Words(harness.Case):
@@ -34,6 +35,7 @@ class Words(harness.Case):
 
     def prepare(self):
         np.save(self.folder / "x.npy", np.ones(4, np.float32))
+        (self.folder / "sum.toml").write_text('[sum]\nexpression = "1 + 1"\n')
         if not self.record_path("aa").exists():
             self.start_daemon(name="aa")
             self.hotplate("use", "local")
