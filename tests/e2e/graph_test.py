@@ -220,7 +220,7 @@ class Graph(harness.Case):
         self.assertRegex(lines[0]["graph"], "^2024-r")
         self.assertEqual(next(line for line in lines[1:])["outputs"][0]["value"], "Infinity")
         for name in ("1-3", "last", "7", "a,b"):
-            self.hotplate("graph", "run", "2024.toml", "--name", name, code=harness.USAGE, says="a word for jobs")
+            self.hotplate("graph", "run", "2024.toml", "--name", name, code=harness.USAGE, says="graph's name cannot be")
 
     def test_a_node_that_fails_is_named_and_the_rest_ends(self):
         text = GRAPH + '\n[bad]\nexec = ["false"]\nafter = ["gram"]\n[worse]\nexpression = "1 + 1"\nafter = ["bad"]\n'

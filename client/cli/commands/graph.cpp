@@ -63,8 +63,7 @@ absl::Status Graph(const Invocation& call) {
   if (!IsGraphWord(graph))
     return UsageError("--name " + graph +
                       ": a graph's name cannot be a number, a range, last or all, nor have a comma");
-  begin it with a letter ");
-      auto client = call.Connect();
+  auto client = call.Connect();
   if (!client.ok()) return client.status();
   auto nodes = PlanGraph(call, *client, *std::move(file));
   if (!nodes.ok()) return WithNextStep(nodes.status(), "nothing was run");

@@ -2,6 +2,7 @@
 compares. At run time a client asks its daemon what there is."""
 
 import os
+from concurrent.futures import Future
 from typing import Any, Callable, Coroutine, Literal, Mapping, NamedTuple, Optional, Sequence, SupportsIndex, Tuple, Union
 from typing import overload
 
@@ -11,11 +12,10 @@ import numpy.typing as npt
 from .aio import AioKernel
 from .arguments import Seconds
 from .arrays import Array
-from .awaited import Awaits
 from .kernels import Kernel
 from .receipt import Receipt
 
-Input = Union[npt.ArrayLike, Array, Awaits, os.PathLike[str]]
+Input = Union[npt.ArrayLike, Array, Future[Any], os.PathLike[str]]
 Real = Union[float, np.floating[Any], np.integer[Any]]
 Bool = Union[bool, np.bool_]
 Shape = Union[SupportsIndex, Sequence[SupportsIndex]]

@@ -2,47 +2,40 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from concurrent.futures import Future
 from typing import Any, Callable, Collection, Iterable, Mapping, Sequence
 
 from . import _core
 from .errors import Busy, InvalidType, NotFound
 
 
-class Awaits(Future):  # type: ignore[type-arg]
-    """A future that can be an argument of another call."""
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        raise InvalidType(f"a {type(self).__name__} is a result that is yet to come, and no array: wait for it, .result()")
-
-    def _reference(self) -> Any:
-        """What the daemon knows the result by, or None."""
-        return None
-
-    def _names(self) -> Sequence[str]:
-        """Of several results; empty if it is one, or not known yet."""
-        return ()
-
-
-def check_each_is_one(futures: Iterable[Awaits]) -> None:
+def check_each_is_one(futures: Iterable[Any]) -> None:
     """Raises InvalidType for a future of several results, of which a kernel takes one."""
     for future in futures:
         if names := future._names():
             raise InvalidType(f"that call has the results {', '.join(names)}: pass one of them, future.output({names[0]!r})")
 
 
-def futures_in(inputs: Iterable[Any], keywords: Mapping[str, Any]) -> list[Awaits]:
+def futures_in(inputs: Iterable[Any], keywords: Mapping[str, Any]) -> list[Any]:
     """The futures among a call's arguments.
 
     Raises:
         InvalidType: a future of another library.
     """
-    found = [value for value in (*inputs, *keywords.values()) if isinstance(value, Future)]
+    loaded = sys.modules.get("concurrent.futures")
+    if loaded is None:  # nobody has made one
+        return []
+    found = [value for value in (*inputs, *keywords.values()) if isinstance(value, loaded.Future)]
     for future in found:
-        if not isinstance(future, Awaits):
+        if not is_ours(future):
             raise InvalidType(f"a {type(future).__name__} is no result: pass its .result(), or a future of gpu.submit")
     return found
+
+
+def is_ours(value: Any) -> bool:
+    """Whether it is a hotplate.futures.Awaits, whose module is loaded with the first of them."""
+    return hasattr(value, "_reference")
 
 
 def by_reference(inputs: Sequence[Any], keywords: Mapping[str, Any], arrays: Collection[str]) -> Any:
@@ -55,20 +48,20 @@ def by_reference(inputs: Sequence[Any], keywords: Mapping[str, Any], arrays: Col
         Exception: the error of a future that is done.
     """
     def taken(value: Any) -> Any:
-        if not isinstance(value, Awaits):
+        if not is_ours(value):
             return value
         if value.done():
             return value.result(0)
         return value._reference()
 
     values = [taken(value) for value in inputs]
-    words = {name: taken(value) if name in arrays or not isinstance(value, Awaits) or value.done() else None
+    words = {name: taken(value) if name in arrays or not is_ours(value) or value.done() else None
              for name, value in keywords.items()}
     lacks = any(new is None and old is not None for new, old in zip((*values, *words.values()), (*inputs, *keywords.values())))
     return None if lacks else (values, words)
 
 
-def when_done(futures: Sequence[Awaits], then: Callable[[], None]) -> None:
+def when_done(futures: Sequence[Any], then: Callable[[], None]) -> None:
     """Calls `then` on a thread of its own when all of them are done."""
     left = len(futures)
     lock = threading.Lock()

@@ -111,9 +111,8 @@ class Function:
             hotplate.JobTimeout: time_limit passed.
         """
         if futures_in(args, kwargs):
-            from .futures import submit
-
-            return submit(self._client, self, args, kwargs).result()
+            client: Any = self._client  # which has it, as every Client
+            return client.submit(self, *args, **kwargs).result()
         try:
             return self.prepare(self._client, args, kwargs).run()
         except NotFound as error:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from typing import Any, Optional, Sequence
 
 from . import _core
-from .awaited import Awaits, by_reference, check_each_is_one, futures_in, is_gone, when_done
+from .awaited import by_reference, check_each_is_one, futures_in, is_gone, when_done
 from .calls import Call, Plan
 from .errors import InvalidType, NotFound
 from .kernels import Kernels, resolve
@@ -17,6 +17,21 @@ from .receipt import Receipt
 # Seconds after which a wait wakes up: a signal that arrives just before its thread falls asleep, or on another thread,
 # does not wake it, and its handler would wait too.
 LOOK = 1.0
+
+
+class Awaits(Future):  # type: ignore[type-arg]
+    """A future that can be an argument of another call."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise InvalidType(f"a {type(self).__name__} is a result that is yet to come, and no array: wait for it, .result()")
+
+    def _reference(self) -> Any:
+        """What the daemon knows the result by, or None."""
+        return None
+
+    def _names(self) -> Sequence[str]:
+        """Of several results; empty if it is one, or not known yet."""
+        return ()
 
 
 class CallFuture(Awaits):

@@ -54,9 +54,8 @@ class Kernel:
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
         if futures_in(inputs, keywords):
-            from .futures import submit
-
-            return submit(self.client, self, inputs, keywords).result()
+            client: Any = self.client  # which has it, as every Client
+            return client.submit(self, *inputs, **keywords).result()
         return self.plan.prepare(self.client, inputs, keywords).run()
 
     @property
