@@ -110,8 +110,7 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
   }
   report.refusal = std::move(job->refusal);
   for (std::size_t i = 0; i < job->inputs.size(); ++i) {
-    const bool to_be_brought = job->inputs[i].buffer == nullptr && !job->inputs[i].pending;
-    if (to_be_brought) report.array_bytes_needed += ByteSize(job->call.inputs[i]).value_or(0);
+    if (job->inputs[i].is_elsewhere()) report.array_bytes_needed += ByteSize(job->call.inputs[i]).value_or(0);
   }
   for (const BoundOutput& output : job->outputs) report.array_bytes_needed += output.bytes;
   report.array_bytes_limit = arrays_.limits().total_bytes;
@@ -153,7 +152,7 @@ absl::StatusOr<Engine::Entered> Engine::Enter(const Principal& who, JobRequest& 
   if (absl::Status status = jobs_.AwaitNumber(); !status.ok()) return status;
 
   const std::shared_ptr<Job> job = MakeJob(who, request, std::move(prepared->bound), key, options_.inline_bytes);
-  job->depends_on = std::move(prepared->depends_on);
+  job->depends_on = std::move(prepared->lookup.jobs);
   if (absl::Status status = Place(*job, Scheduler::Limit::kCounts); !status.ok()) return status;
   const absl::StatusOr<std::shared_ptr<Job>> inserted = jobs_.Insert(job, observer, tag);
   if (!inserted.ok() || *inserted != job) {
@@ -210,7 +209,7 @@ absl::Status Engine::Restore(RestoredJob restored) {
     refusal = made.status();
   }
   const std::shared_ptr<Job> job = MakeRestored(restored, std::move(prepared.bound), options_.inline_bytes);
-  if (restored.end == nullptr) job->depends_on = std::move(prepared.depends_on);
+  if (restored.end == nullptr) job->depends_on = std::move(prepared.lookup.jobs);
   if (restored.end == nullptr && refusal.ok()) refusal = Place(*job, Scheduler::Limit::kPassed);
   // Another daemon may have room for it, or be set up for it.
   const bool may_pass = absl::IsResourceExhausted(refusal) || absl::IsUnavailable(refusal) ||

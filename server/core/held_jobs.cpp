@@ -4,18 +4,18 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "server/core/jobs/job_refs.h"
 
 namespace hotplate::core {
 
 absl::StatusOr<HeldJobs::Prepared> HeldJobs::Prepare(const Principal& who, JobRequest& request, bool restored) {
   Prepared prepared;
-  if (Dependencies::DependsOnOthers(request)) {
+  if (!RefsOf(request).empty()) {
     absl::StatusOr<Dependencies::Lookup> lookup = dependencies_.LookUp(who, request, restored);
     if (!lookup.ok()) return lookup.status();
     // The place of work that is no kernel depends on its inputs, too.
-    const bool later = !lookup->known || (request.work != nullptr && !lookup->wanted.empty());
-    prepared.depends_on = lookup->jobs;
-    if (lookup->waits) prepared.held.emplace().wanted = lookup->wanted;
+    const bool later = !lookup->unknown.empty() || (request.work != nullptr && !lookup->wanted.empty());
+    if (lookup->waits) prepared.held.emplace().wanted = std::move(lookup->wanted);
     prepared.lookup = *std::move(lookup);
     if (later) {
       absl::StatusOr<SharedSpec> spec = parts_.binder.PrepareUnbound(who, request);
@@ -33,11 +33,11 @@ absl::StatusOr<HeldJobs::Prepared> HeldJobs::Prepare(const Principal& who, JobRe
 }
 
 absl::Status HeldJobs::FillIn(const Principal& who, JobRequest& request) {
-  if (!Dependencies::DependsOnOthers(request)) return absl::OkStatus();
+  if (RefsOf(request).empty()) return absl::OkStatus();
   const absl::StatusOr<Dependencies::Lookup> lookup = dependencies_.LookUp(who, request);
-  if (!lookup.ok() || lookup->known) return lookup.status();
+  if (!lookup.ok() || lookup->unknown.empty()) return lookup.status();
   return absl::FailedPreconditionError(
-      "this job takes outputs whose shapes are not known before their jobs have ended; it can be checked then");
+      absl::StrCat("the shape of ", lookup->unknown, ", is not known before that job has ended; check this one then"));
 }
 
 bool HeldJobs::Accept(const std::shared_ptr<Job>& job, Prepared& prepared, bool acknowledged) {
@@ -51,9 +51,9 @@ bool HeldJobs::Accept(const std::shared_ptr<Job>& job, Prepared& prepared, bool 
 
 bool HeldJobs::Acknowledge(const Job& job) {
   std::optional<Dependencies::Held> over;
-  const Dependencies::Fate fate = dependencies_.Acknowledge(job, over);
+  const bool held = dependencies_.Acknowledge(job, over);
   if (over) Release(*std::move(over));
-  return fate != Dependencies::Fate::kNotHeld;
+  return held;
 }
 
 void HeldJobs::Follow(Job& ended) {

@@ -1,12 +1,10 @@
-//// Jobs that wait for other jobs before they are queued. jobs/dependencies.h keeps what each of them waits for, and
-///what
+// Jobs that wait for other jobs before they are queued. jobs/dependencies.h keeps what each of them waits for, and what
 // it has taken.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "absl/status/statusor.h"
 #include "server/core/jobs/binding.h"
@@ -33,9 +31,8 @@ class HeldJobs {
   // known.
   struct Prepared {
     BoundJob bound;
-    std::vector<JobId> depends_on = {};
+    Dependencies::Lookup lookup = {};  // `wanted` is moved to `held`
     std::optional<Dependencies::Held> held = std::nullopt;
-    Dependencies::Lookup lookup = {};
   };
   // `restored`: an earlier daemon accepted it. CANCELLED if a job on which it depends was cancelled since.
   absl::StatusOr<Prepared> Prepare(const Principal& who, JobRequest& request, bool restored = false);

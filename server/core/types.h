@@ -90,7 +90,7 @@ struct JobRef {
   std::string request_id = {};
 };
 
-// What another job makes, which may not have ended yet.
+// An output of another job, which may not have ended yet.
 struct OutputOf {
   JobRef job;
   std::string output;

@@ -1,16 +1,14 @@
 #include "server/durable/needed_jobs.h"
 
-#include <variant>
-
+#include "server/core/jobs/job_refs.h"
 #include "server/core/jobs/job_table.h"
 
 namespace hotplate::server {
 
 std::set<std::uint64_t> NeedsOf(const core::JobRequest& request) {
   std::set<std::uint64_t> needs;
-  for (const core::JobInput& input : request.inputs) {
-    const auto* const output = std::get_if<core::OutputOf>(&input.source);
-    if (output != nullptr) needs.insert(core::JobTable::NumberOf(output->job.id.value()));
+  for (const core::NamedRef& ref : core::RefsOf(request)) {
+    if (!ref.output.empty()) needs.insert(core::JobTable::NumberOf(ref.job->id.value()));
   }
   return needs;
 }

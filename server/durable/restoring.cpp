@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status.h"
+#include "server/core/jobs/job_refs.h"
 #include "server/durable/durable_jobs.h"
 #include "server/durable/job_messages.h"
 #include "server/wire/job_ref.h"
@@ -61,7 +62,7 @@ void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts,
   }
   for (const journal::KeptJob& kept : recovered.ended) RestoreEnded(kept, in_memory.contains(kept.accepted.number));
   // Lanes take the first that comes.
-  // Those that depend on others come after them: a job can only name one that was there before.
+  // A job that depends on others comes after them: it can only name one that was there before.
   const auto dependent = std::stable_partition(recovered.unfinished.begin(), recovered.unfinished.end(),
                                                [](const auto& kept) { return !DependsOnOthers(kept); });
   std::stable_sort(recovered.unfinished.begin(), dependent,
@@ -96,7 +97,7 @@ void DurableJobs::NoteFacts() {
 
 void DurableJobs::RestoreEnded(const journal::KeptJob& kept, bool in_memory) {
   core::RestoredJob job = RestoredFrom(kept);
-  // Of an attached one the journal has no changes, only when it ended, and how.
+  // The journal has no changes of an attached one, only when it ended, and how.
   if (const auto end = static_cast<core::JobState>(kept.state);
       job.changes.empty() || job.changes.back().state != end) {
     if (job.changes.empty()) job.changes.push_back({1, core::JobState::kPending, kept.accepted.time, ""});
@@ -172,13 +173,15 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
 }
 
 absl::Status DurableJobs::RecallOthers(const core::Principal& who, const core::JobRequest& request) {
-  for (const core::JobRef& ref : request.after) {
-    if (absl::Status recalled = RecallState(who, ref.id); !recalled.ok()) return recalled;
-  }
-  for (const core::JobInput& input : request.inputs) {
-    const auto* const output = std::get_if<core::OutputOf>(&input.source);
-    if (output == nullptr || !MustRecall(who, output->job.id, /*result=*/true)) continue;
-    if (absl::Status recalled = Recall(who, output->job.id, /*result=*/true); !recalled.ok()) return recalled;
+  for (const core::NamedRef& ref : core::RefsOf(request)) {
+    const core::JobId& id = ref.job->id;
+    absl::Status recalled;
+    if (ref.output.empty()) {
+      recalled = RecallState(who, id);
+    } else if (MustRecall(who, id, /*result=*/true)) {
+      recalled = Recall(who, id, /*result=*/true);
+    }
+    if (!recalled.ok()) return recalled;
   }
   return absl::OkStatus();
 }
@@ -195,28 +198,21 @@ absl::Status DurableJobs::RecallState(const core::Principal& who, const core::Jo
 }
 
 absl::Status DurableJobs::CheckInputsOutlive(const core::Principal& who, const core::JobRequest& request) const {
-  for (const core::JobInput& input : request.inputs) {
-    const auto* const output = std::get_if<core::OutputOf>(&input.source);
-    if (output == nullptr) continue;
-    const absl::StatusOr<std::shared_ptr<core::Job>> job = engine_->Find(who, output->job.id);
+  for (const core::NamedRef& ref : core::RefsOf(request)) {
+    if (ref.output.empty()) continue;
+    const absl::StatusOr<std::shared_ptr<core::Job>> job = engine_->Find(who, ref.job->id);
     if (!job.ok() || (*job)->durable) continue;  // the engine says what is wrong with one that is not there
-    const std::string field = "inputs." + input.name;
-    return InvalidField(field, absl::StrCat(field, ": job ", output->job.id.value(),
-                                            " is attached, so what it makes is lost when the daemon ends, but this job "
-                                            "must outlive the daemon: submit that one too, or run this one"));
+    return InvalidField(ref.field,
+                        absl::StrCat(ref.field, ": job ", ref.job->id.value(),
+                                     " is attached, so what it makes is lost when the daemon ends, but this job must "
+                                     "outlive the daemon: submit that one too, or run this one"));
   }
   return absl::OkStatus();
 }
 
 std::string DurableJobs::WhyOthersAreAway(const core::JobRequest& request) const {
-  const auto why = [this](const core::JobId& id) { return WhyAway(id.value()); };
-  for (const core::JobRef& ref : request.after) {
-    if (std::string one = why(ref.id); !one.empty()) return one;
-  }
-  for (const core::JobInput& input : request.inputs) {
-    const auto* const output = std::get_if<core::OutputOf>(&input.source);
-    if (output == nullptr) continue;
-    if (std::string one = why(output->job.id); !one.empty()) return one;
+  for (const core::NamedRef& ref : core::RefsOf(request)) {
+    if (std::string why = WhyAway(ref.job->id.value()); !why.empty()) return why;
   }
   return "";
 }

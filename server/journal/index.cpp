@@ -284,9 +284,10 @@ absl::Status Index::Write(const JobEnded& job) {
                           .Run();
   if (changed == 0) return Unchanged(job.number, "ended");
   WriteEnd(job.number, job.end, &job.outputs);
-  if (job.forget_request && job.request_left.empty()) Call(statements_->drop_request).Int(job.number).Run();
-  if (job.forget_request && !job.request_left.empty()) {
+  if (!job.request_left.empty()) {
     Call(statements_->replace_request).Blob(job.request_left).Int(job.number).Run();
+  } else if (job.forget_request) {
+    Call(statements_->drop_request).Int(job.number).Run();
   }
   WriteFiles(job.number, job.results);
   return absl::OkStatus();

@@ -33,7 +33,7 @@ struct PruneBounds {
   // Of one pass: what is left when it is over goes with the next. At least one batch of jobs goes with each.
   nanoseconds longest = std::chrono::seconds(10);
   std::function<bool()> stop = {};  // asked between two batches: the pass is over
-  // Of a job's number: its results stay, since jobs that have not ended take them. May be null.
+  // Whether the job of that number keeps its results, since jobs that have not ended take them. May be null.
   std::function<bool(std::uint64_t)> is_needed = {};
 };
 

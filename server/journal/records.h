@@ -96,7 +96,7 @@ struct JobEnded {
   std::vector<SpooledFile> results = {};
   JobUse use = {};
   bool forget_request = false;    // at once: it has what others must not see, and is of no more use
-  std::string request_left = {};  // what is kept in its place; empty: nothing
+  std::string request_left = {};  // kept in its place; empty: nothing is
 };
 
 // Somebody has got its result, so that it may be deleted.

@@ -5,17 +5,9 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/status.h"
+#include "server/core/jobs/job_refs.h"
 
 namespace hotplate::wire {
-namespace {
-
-absl::Status CheckById(const core::JobRef& ref, const std::string& field) {
-  if (ref.request_id.empty()) return absl::OkStatus();
-  return InvalidField(field, absl::StrCat(field, " names a job by its request id ", Quoted(ref.request_id),
-                                          ", which is for attached jobs; name it by its id"));
-}
-
-}  // namespace
 
 absl::StatusOr<core::JobRef> FromProto(const v1::JobRef& ref, const std::string& field) {
   const bool by_request = ref.job_case() == v1::JobRef::kRequestId;
@@ -47,13 +39,11 @@ bool DependsOnOthers(const v1::JobSpec& spec) {
 }
 
 absl::Status CheckById(const core::JobRequest& request) {
-  for (const core::JobRef& ref : request.after) {
-    if (absl::Status status = CheckById(ref, "after"); !status.ok()) return status;
-  }
-  for (const core::JobInput& input : request.inputs) {
-    const auto* const output = std::get_if<core::OutputOf>(&input.source);
-    if (output == nullptr) continue;
-    if (absl::Status status = CheckById(output->job, "inputs." + input.name); !status.ok()) return status;
+  for (const core::NamedRef& ref : core::RefsOf(request)) {
+    const std::string& id = ref.job->request_id;
+    if (id.empty()) continue;
+    return InvalidField(ref.field, absl::StrCat(ref.field, " names a job by its request id ", Quoted(id),
+                                                ", which is for attached jobs; name it by its id"));
   }
   return absl::OkStatus();
 }

@@ -1,16 +1,15 @@
 #!/usr/bin/python3
-"""What it costs that jobs wait for each other.
+"""Measures the cost of jobs that wait for each other.
 
 usage: tests/bench/chains.py [--save]
 
-Of the release build (build/release), on its CPU back-end; let nothing else run meanwhile:
+It runs the release build (build/release) on its CPU back-end; let nothing else run meanwhile:
   chain     ten jobs, each on the result of the one before, submitted at once on a resident array of 1e7 float32: from the first
             to the end of the last, beside the time that their kernels took by their own receipts
 Prints a line each, and with --save keeps them as JSON in tests/bench/results.
 """
 
 import argparse
-import json
 import os
 import pathlib
 import shutil
@@ -20,7 +19,7 @@ import sys
 import tempfile
 import time
 
-from kept import keep
+from kept import tell
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = ROOT / "build" / "release" / "bin"
@@ -66,10 +65,7 @@ def main():
     finally:
         subprocess.run([BIN / "hotplate", "down", "chains"], check=False, capture_output=True)
         shutil.rmtree(folder)
-    for row in rows:
-        print(json.dumps(row))
-    if save:
-        keep("chains", "tests/bench/chains.py --save", rows)
+    tell("chains", rows, save)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 
-from kept import keep
+from kept import tell
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = ROOT / "build" / "release" / "bin"
@@ -125,10 +125,7 @@ def main():
     finally:
         daemons.end()
         shutil.rmtree(folder)
-    for row in rows:
-        print(json.dumps(row))
-    if save:
-        keep("journal", "tests/bench/journal.py --save", rows)
+    tell("journal", rows, save)
 
 
 if __name__ == "__main__":

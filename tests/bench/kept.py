@@ -1,4 +1,4 @@
-"""Keeps the rows of a benchmark as JSON in tests/bench/results."""
+"""Prints the rows of a benchmark, and keeps them as JSON in tests/bench/results."""
 
 import datetime
 import json
@@ -7,6 +7,14 @@ import platform
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def tell(kind, rows, save):
+    """`kind`: the benchmark, tests/bench/KIND.py."""
+    for row in rows:
+        print(json.dumps(row))
+    if save:
+        keep(kind, f"tests/bench/{kind}.py --save", rows)
 
 
 def keep(kind, command, rows):

@@ -193,7 +193,7 @@ class Graph(harness.Case):
                 ('[a]\nexpression = "x"\ninputs = { x = "b" }\n[b]\nkernel = "svd"\ninputs = { a = "x.npy" }\n',
                  ("has the outputs u, s, vt", "b.u")),
                 ('[a]\nexpression = "x"\ninputs = { x = "b" }\n[b]\nexec = ["true"]\n', "is a program"),
-                ('[a]\nkernel = "matmull"\n', ("[a]", "matmul")),
+                ('[a]\nkernel = "matmull"\n', ("[a]", "Nearest: matmul")),
                 ('[a]\nkernel = "matmul"\ninputs = { a = "x.npy" }\n', ("[a]", "input b is missing")),
                 ('[a]\nkernel = "integrate2d"\nparams = { n = "x" }\n', ("[a]", "--n", "is not a whole number")),
                 ('[a]\nexpression = "2"\noutputs = { out = "s.npy" }\n[b]\nexpression = "3"\noutputs = { out = "./s.npy" }\n',

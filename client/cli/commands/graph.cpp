@@ -116,10 +116,9 @@ Command GraphCommand() {
           "take it have it. All else is as for run: files (./NAME forces one), array:NAME, path:FILE, numbers.\n"
           "params, outputs, after, device, priority, time_limit, precision, deterministic and label are as run's\n"
           "options; python and exec name programs, as python = [\"plot.py\", \"--fast\"].\n"
-          "run waits, and writes the files, one node after the other; Ctrl-C cancels the graph. submit returns at "
-          "once. In both, the jobs\n"
-          "go on if this command is killed: hotplate show GRAPH draws how far they are. If one does not complete,\n"
-          "those that need it do not run.",
+          "run waits, and writes the files, one node after the other; Ctrl-C cancels the graph. submit returns at\n"
+          "once. In both, the jobs go on if this command is killed: hotplate show GRAPH draws how far they are. If\n"
+          "one does not complete, those that need it do not run.",
       .example = "hotplate graph run normal.toml",
       .positionals = {{.name = "run|submit",
                        .help = "wait for the results, or not",
@@ -128,7 +127,7 @@ Command GraphCommand() {
                       {.name = "FILE", .help = "the graph: a .toml file", .offer = Offer::kFile}},
       .options = {{.names = "--name",
                    .value = "GRAPH",
-                   .help = "list its jobs by this name (default: the file's, and a number)"},
+                   .help = "list its jobs by this name (default: the file's, and -r with four digits or letters)"},
                   {.names = "--dry-run",
                    .value = "",
                    .help = "check every job, say what it needs and where it fits; run nothing"}},

@@ -16,10 +16,6 @@
 namespace hotplate::cli {
 namespace {
 
-absl::Status OfNode(const GraphNode& node, const absl::Status& status) {
-  return Worded(status, "[" + node.name + "] " + std::string(status.message()));
-}
-
 class GraphPlanner {
  public:
   GraphPlanner(const Invocation& call, client::Client& client) : call_(call), client_(client) {}
@@ -37,10 +33,12 @@ class GraphPlanner {
   std::vector<PlannedNode> Take() { return std::move(nodes_); }
 
  private:
-  absl::StatusOr<v1::KernelSpec> SpecOf(const std::string& kernel) {
+  absl::StatusOr<v1::KernelSpec> Spec(const std::string& kernel) {
     const auto known = specs_.find(kernel);
     if (known != specs_.end()) return known->second;
-    auto spec = client_.Describe(kernel);
+    absl::StatusOr<client::Client> client = client_;
+    auto spec = SpecOf(kernel, client);
+    if (!client.ok()) return client.status();  // a built-in spec is not to stand for the daemon's
     if (spec.ok()) specs_[kernel] = *spec;
     return spec;
   }
@@ -62,23 +60,18 @@ class GraphPlanner {
       for (const auto& [name, number] : node.params) plan->options.params[name] = number.value;
       return plan;
     }
-    const auto spec = SpecOf(node.words.front());
+    const auto spec = Spec(node.words.front());
     if (!spec.ok()) return spec.status();
     std::vector<std::string> params;
+    const std::vector<std::string> known = NamesOf(spec->params());
     for (const auto& [name, number] : node.params) {
-      const auto is_it = [&](const v1::ParamSpec& param) { return param.name() == name; };
-      if (std::none_of(spec->params().begin(), spec->params().end(), is_it)) return NoParam(*spec, name);
+      if (std::find(known.begin(), known.end(), name) == known.end())
+        return absl::InvalidArgumentError("params." + name + ": " + spec->name() + " has no such parameter; it has " +
+                                          (known.empty() ? "none" : Join(known, ", ")));
       const auto* flag = std::get_if<bool>(&number.value);
       params.push_back(flag == nullptr ? "--" + name + "=" + number.word : (*flag ? "--" : "--no-") + name);
     }
     return PlanJob(*spec, JobOptionsOfSubmit(), WordsOf(node, std::move(params)));
-  }
-
-  static absl::Status NoParam(const v1::KernelSpec& kernel, const std::string& name) {
-    std::vector<std::string> names;
-    for (const v1::ParamSpec& param : kernel.params()) names.push_back(param.name());
-    return absl::InvalidArgumentError("params." + name + ": " + kernel.name() + " has no such parameter; it has " +
-                                      (names.empty() ? "none" : Join(names, ", ")));
   }
 
   absl::Status AddJob(const GraphNode& node) {
@@ -116,8 +109,7 @@ class GraphPlanner {
     };
     if (maker.node.kind == GraphNode::Kind::kProgram)
       return refused("is a program, which has no outputs: come after it, and read the file that it writes");
-    std::vector<std::string> names;
-    for (const v1::ArgumentSpec& output : maker.plan.kernel.outputs()) names.push_back(output.name());
+    const std::vector<std::string> names = NamesOf(maker.plan.kernel.outputs());
     std::string name = input.output;
     if (name.empty() && names.size() != 1)
       return refused("has the outputs " + Join(names, ", ") + ": write which one, as in " + input.text + "." +
@@ -165,6 +157,10 @@ class GraphPlanner {
 
 }  // namespace
 
+absl::Status OfNode(const GraphNode& node, const absl::Status& status) {
+  return Worded(status, "[" + node.name + "] " + std::string(status.message()));
+}
+
 bool PlannedNode::HasResult() const {
   return node.kind != GraphNode::Kind::kProgram && (takers.empty() || !FilesHere().empty());
 }
@@ -181,10 +177,7 @@ absl::Status CheckFiles(const std::vector<PlannedNode>& nodes,
     const auto files = JobOutputs::Open(nodes[i].FilesHere());
     if (!files.ok()) return OfNode(nodes[i].node, files.status());
     if (!answers[i]) continue;
-    std::vector<std::pair<std::string, Signature>> outputs;
-    for (const v1::NamedSignature& output : answers[i]->outputs())
-      if (const auto signature = FromWire(output.signature())) outputs.emplace_back(output.name(), *signature);
-    if (const absl::Status pictures = files->CheckPictures(outputs); !pictures.ok())
+    if (const absl::Status pictures = files->CheckPictures(SignaturesOf(*answers[i])); !pictures.ok())
       return OfNode(nodes[i].node, pictures);
   }
   return absl::OkStatus();
@@ -211,7 +204,7 @@ absl::StatusOr<std::vector<std::optional<v1::CheckJobResponse>>> CheckGraph(clie
         for (const v1::NamedSignature& output : answer->outputs())
           if (output.name() == maker.second && !output.at_most()) made = FromWire(output.signature());
       known = known && made.has_value();
-      // Nobody reads it: a check sends signatures.
+      // Without a way to read it, since a check sends signatures alone.
       if (made) inputs[name] = client::ArraySource{*made, nullptr};
     }
     if (!known) continue;

@@ -33,6 +33,9 @@ struct PlannedNode {
 // Everything that can be said about it without a look at shapes: words, files, names of outputs.
 absl::StatusOr<std::vector<PlannedNode>> PlanGraph(const Invocation& call, client::Client& client, GraphFile file);
 
+// "[gram] …"
+absl::Status OfNode(const GraphNode& node, const absl::Status& status);
+
 // Whether the files can be written, and the pictures drawn: the answers are CheckGraph's.
 absl::Status CheckFiles(const std::vector<PlannedNode>& nodes,
                         const std::vector<std::optional<v1::CheckJobResponse>>& answers);

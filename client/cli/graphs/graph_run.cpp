@@ -11,10 +11,6 @@
 
 namespace hotplate::cli {
 
-absl::Status GraphRun::OfNode(std::size_t place, const absl::Status& status) const {
-  return Worded(status, absl::StrCat("[", nodes_[place].node.name, "] ", status.message()));
-}
-
 absl::StatusOr<std::string> GraphRun::SubmitNode(PlannedNode& node, const client::Cancellation& cancellation) {
   std::vector<std::string> after;
   for (const std::size_t other : node.after) after.push_back(ids_[other]);
@@ -44,7 +40,7 @@ absl::Status GraphRun::Submit(const client::Cancellation& cancellation) {
     const auto id = SubmitNode(nodes_[i], cancellation);
     if (!id.ok()) {
       Cancel();
-      return OfNode(i, NamingFiles(Settled(id.status()), nodes_[i].plan.inputs));
+      return OfNode(nodes_[i].node, NamingFiles(Settled(id.status()), nodes_[i].plan.inputs));
     }
     ids_.push_back(*id);
   }
@@ -85,18 +81,18 @@ absl::Status GraphRun::Deliver(const client::Cancellation& cancellation) {
     const auto end = client_.Watch(
         ids_[i], [&progress](const v1::JobUpdate& update) { progress.Update(update); }, &cancellation);
     progress.Clear();
-    if (!end.ok()) return OfNode(i, end.status());
+    if (!end.ok()) return OfNode(nodes_[i].node, end.status());
     if (end->state() != v1::COMPLETED) {
       ++not_completed;
       call_.output.Answer([] { return std::string(); }, [&] { return EndJson(ids_[i], *end); }, "");
       const auto why = client_.Fetch(ids_[i], client::JobOptions(), &cancellation);
-      if (first.ok()) first = OfNode(i, why.status());
+      if (first.ok()) first = OfNode(nodes_[i].node, why.status());
       continue;
     }
     if (!nodes_[i].HasResult()) continue;
     const absl::Status delivered = DeliverNode(i, cancellation);
-    if (!delivered.ok() && cancellation.cancelled()) return OfNode(i, delivered);
-    if (!delivered.ok() && first.ok()) first = OfNode(i, delivered);
+    if (!delivered.ok() && cancellation.cancelled()) return OfNode(nodes_[i].node, delivered);
+    if (!delivered.ok() && first.ok()) first = OfNode(nodes_[i].node, delivered);
   }
   if (not_completed < 2) return first;
   return Worded(first, absl::StrCat(first.message(), "\n", not_completed - 1, " more of ", nodes_.size(),

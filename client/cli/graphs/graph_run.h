@@ -31,8 +31,6 @@ class GraphRun {
  private:
   absl::StatusOr<std::string> SubmitNode(PlannedNode& node, const client::Cancellation& cancellation);
   absl::Status DeliverNode(std::size_t place, const client::Cancellation& cancellation);
-  // "[gram] job 12 …"
-  absl::Status OfNode(std::size_t place, const absl::Status& status) const;
 
   const Invocation& call_;
   client::Client client_;

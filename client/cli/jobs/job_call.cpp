@@ -127,14 +127,18 @@ absl::Status CheckAnswer(const Invocation& call, const JobOutputs& files) {
   return UsageError("-o - and --json both write to standard output: drop one of the two");
 }
 
+std::vector<std::pair<std::string, Signature>> SignaturesOf(const v1::CheckJobResponse& answer) {
+  std::vector<std::pair<std::string, Signature>> outputs;
+  for (const v1::NamedSignature& output : answer.outputs())
+    if (const auto signature = FromWire(output.signature())) outputs.emplace_back(output.name(), *signature);
+  return outputs;
+}
+
 absl::Status CheckPictures(PreparedJob& job, const JobOutputs& files) {
   if (!files.HasPicture()) return absl::OkStatus();
   const auto check = job.client.Check(job.plan.kernel.name(), job.inputs.Inputs(), job.plan.options);
   if (!check.ok()) return check.status();
-  std::vector<std::pair<std::string, hotplate::Signature>> outputs;
-  for (const v1::NamedSignature& output : check->outputs())
-    if (const auto signature = FromWire(output.signature())) outputs.emplace_back(output.name(), *signature);
-  const absl::Status pictures = files.CheckPictures(outputs);
+  const absl::Status pictures = files.CheckPictures(SignaturesOf(*check));
   return pictures.ok() ? pictures : NotRun(pictures, job.plan.kernel);
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -41,6 +42,9 @@ absl::StatusOr<PreparedJob> PrepareText(const std::vector<OptionSpec>& options, 
 
 // A usage error where an output and the JSON would both go to standard output.
 absl::Status CheckAnswer(const Invocation& call, const JobOutputs& files);
+
+// The outputs that the daemon foretells.
+std::vector<std::pair<std::string, Signature>> SignaturesOf(const v1::CheckJobResponse& answer);
 
 // Refuses impossible pictures before the job runs. Only the daemon knows the shapes of the outputs.
 absl::Status CheckPictures(PreparedJob& job, const JobOutputs& files);

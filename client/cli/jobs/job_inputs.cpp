@@ -13,9 +13,7 @@ absl::StatusOr<std::vector<std::string>> OutputsOf(client::Client& client, const
   const auto kernel = job.kernel() == expression::kKernel ? absl::StatusOr<v1::KernelSpec>(SpecOfExpression(job))
                                                           : client.Describe(job.kernel());
   if (!kernel.ok()) return kernel.status();
-  std::vector<std::string> names;
-  for (const v1::ArgumentSpec& output : kernel->outputs()) names.push_back(output.name());
-  return names;
+  return NamesOf(kernel->outputs());
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "client/cli/pipe/input_lines.h"
 #include "client/cli/pipe/job_line.h"
 #include "client/cli/pipe/pipe_words.h"
+#include "kernels/base/descriptor.h"
 
 namespace hotplate::cli {
 namespace {
@@ -28,28 +29,6 @@ using Steady = std::chrono::steady_clock;
 
 // Folders of outputs that are remembered as tidied up.
 constexpr std::size_t kMostTidied = 1000;
-
-// Ends a poll in another thread.
-class PollWake {
- public:
-  PollWake() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-  ~PollWake() { close(descriptor_); }
-  PollWake(const PollWake&) = delete;
-  PollWake& operator=(const PollWake&) = delete;
-
-  void Signal() {
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t written = write(descriptor_, &one, sizeof one);
-  }
-  void Clear() {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t got = read(descriptor_, &count, sizeof count);
-  }
-  int descriptor() const { return descriptor_; }
-
- private:
-  const int descriptor_;
-};
 
 // A job from its line to its end.
 struct Flight {
@@ -82,14 +61,15 @@ class Pipe {
   void End(Flight& flight, absl::StatusOr<client::JobResult> result);
   absl::Status Deliver(Flight& flight, absl::StatusOr<client::JobResult> result);
   void Write(const std::string& json);
+  void Wake() { eventfd_write(wake_.get(), 1); }
 
   const Invocation& call_;
   const std::size_t most_;
   const std::vector<OptionSpec> kernel_options_ = JobOptionsOfRun(), expression_options_ = JobOptionsOfEval();
   InputLines lines_;
   AnswerLines answers_;
-  PollWake wake_;
-  client::Cancellation cancellation_;  // of all jobs
+  const Descriptor wake_{eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};  // ends the poll of the main thread
+  client::Cancellation cancellation_;                              // of all jobs
   std::atomic<std::size_t> in_flight_{0};
   std::set<std::string> tidied_;
   std::map<std::string, v1::KernelSpec> specs_;  // that the daemon has told
@@ -108,7 +88,7 @@ class Pipe {
 absl::Status Pipe::Run() {
   InterruptWatch interrupt([this] {
     cancellation_.Cancel();
-    wake_.Signal();
+    Wake();
   });
   signal(SIGPIPE, SIG_IGN);  // a write tells it
   auto client = call_.Connect();
@@ -137,11 +117,11 @@ absl::Status Pipe::Run() {
 
 absl::Status Pipe::Wait(bool for_input) {
   // Nothing is asked of standard output: poll tells anyway that its reader has gone.
-  pollfd descriptors[] = {{wake_.descriptor(), POLLIN, 0},
+  pollfd descriptors[] = {{wake_.get(), POLLIN, 0},
                           {for_input ? STDIN_FILENO : -1, POLLIN, 0},
                           {answers_.broken() ? -1 : STDOUT_FILENO, 0, 0}};
   if (poll(descriptors, 3, -1) < 0) return absl::OkStatus();
-  if (descriptors[0].revents != 0) wake_.Clear();
+  if (eventfd_t count = 0; descriptors[0].revents != 0) eventfd_read(wake_.get(), &count);
   if (descriptors[2].revents != 0) answers_.Break();
   return descriptors[1].revents != 0 ? lines_.Fill() : absl::OkStatus();
 }
@@ -226,7 +206,7 @@ void Pipe::End(Flight& flight, absl::StatusOr<client::JobResult> result) {
   const absl::Status of_job = result.status();
   if (const absl::Status status = Deliver(flight, std::move(result)); !status.ok()) Fail(flight.ticket, status, of_job);
   --in_flight_;
-  wake_.Signal();
+  Wake();
 }
 
 absl::Status Pipe::Deliver(Flight& flight, absl::StatusOr<client::JobResult> result) {
@@ -255,7 +235,7 @@ void Pipe::Fail(const Ticket& ticket, const absl::Status& status, const absl::St
 }
 
 void Pipe::Write(const std::string& json) {
-  if (!answers_.Write(json)) wake_.Signal();
+  if (!answers_.Write(json)) Wake();
 }
 
 absl::Status Pipe::Ending(bool interrupted, const absl::Status& input) {

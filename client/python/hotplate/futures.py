@@ -26,11 +26,11 @@ class Awaits(Future):  # type: ignore[type-arg]
         raise InvalidType(f"a {type(self).__name__} is a result that is yet to come, and no array: wait for it, .result()")
 
     def _reference(self) -> Any:
-        """What the daemon knows the result by, or None."""
+        """A reference by which the daemon knows the result; None if there is none."""
         return None
 
     def _names(self) -> Sequence[str]:
-        """Of several results; empty if it is one, or not known yet."""
+        """The names of several results; empty if there is one alone, or if they are not known yet."""
         return ()
 
 
@@ -303,7 +303,7 @@ class _Output(Awaits):
 
 
 def _outputs_of(call: Call) -> Sequence[str]:
-    """The outputs of a kernel's call: what others make is known when it has come."""
+    """The outputs of a kernel's call; empty for other calls, whose results are known when they have come."""
     return call.plan.outputs if isinstance(call.plan, Plan) else ()
 
 

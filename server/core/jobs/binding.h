@@ -25,6 +25,8 @@ struct BoundInput {
   std::shared_ptr<const NpyFile> file;
   std::string stored = {};  // the path of a StoredArray
   bool pending = false;     // another job has yet to make it
+  // In memory of the client's or in a file: the daemon's will be needed for it.
+  bool is_elsewhere() const { return buffer == nullptr && !pending; }
 };
 
 struct BoundOutput {

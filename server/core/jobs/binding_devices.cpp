@@ -54,8 +54,7 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
   std::uint64_t output_bytes = 0, to_load = 0;
   for (const BoundOutput& output : job.outputs) output_bytes += output.bytes;
   for (std::size_t i = 0; i < job.inputs.size(); ++i) {
-    const bool to_be_read = job.inputs[i].buffer == nullptr && !job.inputs[i].pending;
-    if (to_be_read) to_load += ByteSize(job.call.inputs[i]).value_or(0);
+    if (job.inputs[i].is_elsewhere()) to_load += ByteSize(job.call.inputs[i]).value_or(0);
   }
 
   const std::string& name = job.call.spec->name();

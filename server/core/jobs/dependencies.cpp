@@ -8,6 +8,7 @@
 #include "kernels/array/quoted.h"
 #include "kernels/base/status.h"
 #include "server/core/jobs/job_event.h"
+#include "server/core/jobs/job_refs.h"
 #include "server/core/named_status.h"
 
 namespace hotplate::core {
@@ -41,12 +42,6 @@ std::set<std::string> OutputsOf(const JobId& job, const std::vector<Dependencies
 }
 
 }  // namespace
-
-bool Dependencies::DependsOnOthers(const JobRequest& request) {
-  return !request.after.empty() || std::any_of(request.inputs.begin(), request.inputs.end(), [](const JobInput& input) {
-    return std::holds_alternative<OutputOf>(input.source);
-  });
-}
 
 absl::StatusOr<std::shared_ptr<Job>> Dependencies::Find(const Principal& who, const JobRef& ref) const {
   if (ref.request_id.empty()) return jobs_.Find(who, ref.id);
@@ -129,8 +124,11 @@ absl::StatusOr<Dependencies::Lookup> Dependencies::LookUp(const Principal& who, 
     if (making.end == nullptr) {
       if (!making.other_names.empty()) return About(field, NoOutput(*job, wanted->output, making.other_names));
       lookup.wanted.push_back({input.name, job->id, wanted->output});
-      lookup.known = lookup.known && making.signature.has_value();
-      if (making.signature) input.signature = *making.signature;
+      if (making.signature) {
+        input.signature = *making.signature;
+      } else if (lookup.unknown.empty()) {
+        lookup.unknown = absl::StrCat(field, ", the output ", Quoted(wanted->output), " of ", Title(*job));
+      }
       wanted->device = making.device;
       continue;
     }
@@ -220,14 +218,13 @@ Dependencies::Held Dependencies::TakeOut(const Job& job) {
   return std::move(waiting.held);
 }
 
-Dependencies::Fate Dependencies::Acknowledge(const Job& job, std::optional<Held>& over) {
+bool Dependencies::Acknowledge(const Job& job, std::optional<Held>& over) {
   MutexLock lock(mutex_);
   const auto at = held_.find(&job);
-  if (at == held_.end()) return Fate::kNotHeld;
+  if (at == held_.end()) return false;
   at->second.held.acknowledged = true;
-  if (!IsOver(at->second)) return Fate::kWaits;
-  over = TakeOut(job);
-  return Fate::kOver;
+  if (IsOver(at->second)) over = TakeOut(job);
+  return true;
 }
 
 void Dependencies::Withdraw(const Job& job) {

@@ -1,4 +1,4 @@
-//// Jobs that wait for other jobs: for their outputs, or only for their ends. A waiting job counts against the queue's
+// Jobs that wait for other jobs: for their outputs, or only for their ends. A waiting job counts against the queue's
 // capacity (Scheduler::Admit), and is queued when all the jobs on which it depends have completed. If one of them ends
 // otherwise, the waiting job ends too.
 //
@@ -30,8 +30,6 @@ class Dependencies {
  public:
   Dependencies(Jobs& jobs, ArrayStore& arrays) : jobs_(jobs), arrays_(arrays) {}
 
-  static bool DependsOnOthers(const JobRequest& request);
-
   // An input that another job has yet to make.
   struct Wanted {
     std::string input;
@@ -43,7 +41,7 @@ class Dependencies {
     std::vector<JobId> jobs;  // each once
     bool waits = false;       // for one of them at least
     std::vector<Wanted> wanted;
-    bool known = true;  // the signatures of all inputs are
+    std::string unknown = {};  // in words, the first input whose signature is not known; empty: all are
     // Outputs of ended jobs that this request has taken. Call CountTaken once its job exists.
     std::vector<std::pair<std::shared_ptr<Job>, std::string>> taken = {};
   };
@@ -66,15 +64,14 @@ class Dependencies {
     std::vector<Wanted> wanted = {};
     bool acknowledged = true;
     std::map<std::string, Taken> taken = {};
-    // Of those that it waits for, the first that did not complete, and how; else kCompleted.
+    // How the first of the others ended that did not complete, and why; kCompleted while there is none.
     JobState failed_as = JobState::kCompleted;
     std::string cause = {};
   };
   // From now on the job waits. It is returned if there is nothing to wait for after all.
   std::optional<Held> Hold(Held held);
-  // The job need not be hidden any more (Job::hidden).
-  enum class Fate { kNotHeld, kWaits, kOver };
-  Fate Acknowledge(const Job& job, std::optional<Held>& over);
+  // The job need not be hidden any more (Job::hidden). False if it does not wait. `over`: it need not wait any more.
+  bool Acknowledge(const Job& job, std::optional<Held>& over);
   // A job has ended, and nobody has been told so. Returns the jobs that need not wait any more, in the order in which
   // they came.
   std::vector<Held> Ended(Job& job);

@@ -10,7 +10,7 @@
 namespace hotplate::core {
 namespace {
 
-// Of those that a job waits for: so many are told.
+// The most jobs that are told of those that one waits for.
 constexpr std::size_t kMostWaitsFor = 16;
 
 // Outputs that were kept as arrays under a name or a lease do not go with the job.
@@ -96,7 +96,7 @@ Jobs::Making Jobs::MakingOf(const Job& job, const std::string& output) const {
   MutexLock lock(mutex_);
   Making making;
   making.end = job.record().end;
-  // What other work makes is known when it has ended.
+  // The outputs of other work are known when it has ended.
   if (making.end != nullptr || output.empty() || job.work != nullptr) return making;
   const KernelSpec& spec = job.bound.call.spec == nullptr ? job.spec() : *job.bound.call.spec;
   for (std::size_t i = 0; i < spec.outputs().size(); ++i) {

@@ -36,6 +36,16 @@ class HeldJobsTest : public EngineTest {
     request.outputs = {output};
     return request;
   }
+  // How many elements it makes is known when it has run, which the gate holds up.
+  JobId SubmitOneThatMakesTwoOfThree() {
+    bodies_["some"] = [this](const Task& task, TaskControl& control) {
+      gate_.Enter();
+      *task.call.outputs[0].actual_size = 2;
+      return CopyBody(task, control);
+    };
+    Start();
+    return Submit(Request("some", {1, 2, 3}), 1);
+  }
   std::vector<std::string> WaitsFor(const JobId& id) {
     std::vector<std::string> ids;
     const absl::StatusOr<JobSnapshot> job = engine_->Get(kAlice, id);
@@ -177,15 +187,11 @@ TEST_F(HeldJobsTest, ShapesAreCheckedThroughJobsThatHaveNotRun) {
 }
 
 TEST_F(HeldJobsTest, WhatIsNotKnownBeforeIsBoundWhenItIs) {
-  bodies_["some"] = [this](const Task& task, TaskControl& control) {
-    gate_.Enter();
-    *task.call.outputs[0].actual_size = 2;
-    return CopyBody(task, control);
-  };
-  Start();
-  const JobId first = Submit(Request("some", {1, 2, 3}), 1);
+  const JobId first = SubmitOneThatMakesTwoOfThree();
   ASSERT_TRUE(gate_.AwaitEntered(1));
-  EXPECT_EQ(engine_->Check(kAlice, Taking(first)).status().code(), absl::StatusCode::kFailedPrecondition);
+  const absl::Status unknown = engine_->Check(kAlice, Taking(first)).status();
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Text(unknown), HasSubstr("inputs.x, the output \"y\" of job 1 (some)"));
   EXPECT_THAT(Fields(Refusal([&] {
                 JobRequest request = Taking(first);
                 request.priority = 101;
@@ -204,13 +210,7 @@ TEST_F(HeldJobsTest, WhatIsNotKnownBeforeIsBoundWhenItIs) {
 }
 
 TEST_F(HeldJobsTest, WhatIsBoundLaterHasItsArraysFromTheStart) {
-  bodies_["some"] = [this](const Task& task, TaskControl& control) {
-    gate_.Enter();
-    *task.call.outputs[0].actual_size = 2;
-    return CopyBody(task, control);
-  };
-  Start();
-  const JobId first = Submit(Request("some", {1, 2, 3}), 1);
+  const JobId first = SubmitOneThatMakesTwoOfThree();
   ASSERT_TRUE(gate_.AwaitEntered(1));
   const auto array = store_->Adopt(kAlice, {DType::kFloat32, {2}}, "", std::nullopt, Floats({7, 8}));
   ASSERT_TRUE(array.ok());
