@@ -73,14 +73,22 @@ absl::StatusOr<journal::Spool::Stored> DurableJobs::StoreInputs(const core::Job&
     absl::StatusOr<core::ArrayStore::Reader> reader = engine_->arrays().Open(job.owner, array);
     if (!reader.ok()) return reader.status();
     if (absl::Status status = engine_->arrays().Fetch(reader->buffer); !status.ok()) return status;
-    items.push_back({name, reader->array.signature, reader->buffer->bytes(), /*shared=*/true});
+    items.push_back({.name = name,
+                     .signature = reader->array.signature,
+                     .bytes = reader->buffer->bytes(),
+                     .shared = true,
+                     .file = arrays_->FileOf(reader->array.id)});
     buffers.push_back(std::move(reader->buffer));
   }
   absl::StatusOr<journal::Spool::Stored> stored = spool_->StoreInputs(job.sequence, items);
   if (!stored.ok()) {
+    const char* const durable = absl::IsResourceExhausted(stored.status())
+                                    ? "keep them in files of their own, which jobs share (hotplate put --durable, in "
+                                      "Python make_durable()), or "
+                                    : "";
     return absl::Status(stored.status().code(),
-                        absl::StrCat("the arrays that the job takes cannot be kept for it in ", options_.spool, ": ",
-                                     stored.status().message(), "; run it attached (hotplate run)"));
+                        absl::StrCat("the arrays that the job takes cannot be kept for it in ", spool_->root(), ": ",
+                                     stored.status().message(), "; ", durable, "run it attached (hotplate run)"));
   }
   return stored;
 }

@@ -1,6 +1,7 @@
 #include "server/journal/spool.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,11 +26,17 @@ std::uint64_t FileBytes(const SpoolItem& item) {
   return item.bytes.size() + (item.signature ? NpyHeaderFor(*item.signature).size() : 0);
 }
 
-// Bytes of the files that belong to the job alone, or of all.
-std::uint64_t Total(std::span<const SpoolItem> items, bool with_shared) {
+// Bytes of the files that belong to the job alone.
+std::uint64_t OwnBytes(std::span<const SpoolItem> items) {
   std::uint64_t total = 0;
-  for (const SpoolItem& item : items) total += with_shared || !item.shared ? FileBytes(item) : 0;
+  for (const SpoolItem& item : items) total += item.shared ? 0 : FileBytes(item);
   return total;
+}
+
+constexpr const char* kSharedFolders[] = {"shared", "linked"};
+
+std::string SharedFile(const char* folder, const Sha256& sha, bool npy) {
+  return absl::StrCat(folder, "/", sha.Hex(), npy ? ".npy" : ".bin");
 }
 
 bool IsResult(const std::string& name) {
@@ -102,7 +109,7 @@ absl::Status Spool::Prepare() {
   if (there->id != options_.journal_id) {
     return absl::FailedPreconditionError(absl::StrCat(root, " is the spool of another journal"));
   }
-  for (const char* const folder : {"/jobs", "/shared"}) {
+  for (const char* const folder : {"/jobs", "/shared", "/linked"}) {
     if (absl::Status made = disk.MakeFolder(root + folder); !made.ok()) return made;
   }
   return disk.SyncFolder(root);
@@ -133,10 +140,6 @@ absl::Status Spool::health() const {
 }
 
 std::string Spool::JobFolder(std::uint64_t number) const { return absl::StrCat(options_.root, "/jobs/", number); }
-
-std::string Spool::SharedFile(const Sha256& sha, bool npy) const {
-  return absl::StrCat("shared/", sha.Hex(), npy ? ".npy" : ".bin");
-}
 
 std::uint64_t Spool::used_bytes() const {
   MutexLock lock(mutex_);
@@ -224,9 +227,9 @@ absl::StatusOr<SpooledFile> Spool::StoreOne(std::uint64_t number, FileRole role,
   return file;
 }
 
-absl::Status Spool::StoreShared(const Sha256& sha, std::span<const Disk::Bytes> pieces, bool npy, Stored& stored) {
-  Disk& disk = *options_.disk;
-  const std::string folder = options_.root + "/shared", path = absl::StrCat(options_.root, "/", SharedFile(sha, npy));
+absl::Status Spool::StoreShared(std::span<const Disk::Bytes> pieces, const std::string& other, SpooledFile& file,
+                                Stored& stored) {
+  const Sha256& sha = file.sha256;
   {
     MutexLock lock(mutex_);
     while (shared_[sha].writing) written_.Wait(mutex_);
@@ -234,35 +237,52 @@ absl::Status Spool::StoreShared(const Sha256& sha, std::span<const Disk::Bytes> 
     shared_[sha].writing = true;
     stored.pins_.push_back(sha);
   }
-  // It has its name only once it is whole and on the disk.
-  absl::Status written;
-  const bool is_there = access(path.c_str(), F_OK) == 0;
-  if (!is_there) written = Reserve(pieces[0].size() + pieces[1].size());
-  if (written.ok() && !is_there) {
-    const std::string unfinished = absl::StrCat(folder, "/.", sha.Hex(), ".new");
-    written = disk.Remove(unfinished);
-    if (written.ok()) written = disk.Write(unfinished, pieces, Disk::Sync::kNow);
-    if (written.ok()) written = disk.Rename(unfinished, path);
-    if (!written.ok()) GiveBack(pieces[0].size() + pieces[1].size());
-  }
-  // Also for one that was there: a daemon that was killed may have left its name unsynced.
-  if (written.ok()) written = disk.SyncFolder(folder);
+  const absl::Status placed = PlaceShared(pieces, other, file);
   MutexLock lock(mutex_);
   shared_[sha].writing = false;
   written_.NotifyAll();
-  return written;
+  return placed;
+}
+
+absl::Status Spool::PlaceShared(std::span<const Disk::Bytes> pieces, const std::string& other, SpooledFile& file) {
+  Disk& disk = *options_.disk;
+  const auto sync = [&](const char* folder) { return disk.SyncFolder(absl::StrCat(options_.root, "/", folder)); };
+  for (const char* const folder : kSharedFolders) {
+    file.file = SharedFile(folder, file.sha256, file.signature.has_value());
+    // A daemon that was killed may have left the name unsynced.
+    if (access(PathOf(file).c_str(), F_OK) == 0) return sync(folder);
+  }
+  absl::Status linked;
+  if (!other.empty()) {
+    linked = CheckFile(other, file);
+    // The job has these bytes, whatever becomes of the array: a program that would write over them is told.
+    if (linked.ok() && chmod(other.c_str(), S_IRUSR) != 0) linked = DiskError("making " + other + " read-only", errno);
+    if (linked.ok()) linked = disk.Link(other, PathOf(file));
+    if (linked.ok()) return sync("linked");
+  }
+  file.file = SharedFile("shared", file.sha256, file.signature.has_value());
+  if (absl::Status room = Reserve(file.bytes); !room.ok()) {
+    if (linked.ok()) return room;
+    return absl::Status(room.code(),
+                        absl::StrCat(room.message(), ", and the array's own file is of no use: ", linked.message()));
+  }
+  // It has its name only once it is whole and on the disk.
+  const std::string unfinished = absl::StrCat(options_.root, "/shared/.", file.sha256.Hex(), ".new");
+  absl::Status written = disk.Remove(unfinished);
+  if (written.ok()) written = disk.Write(unfinished, pieces, Disk::Sync::kNow);
+  if (written.ok()) written = disk.Rename(unfinished, PathOf(file));
+  if (!written.ok()) {
+    GiveBack(file.bytes);
+    return written;
+  }
+  return sync("shared");
 }
 
 absl::StatusOr<Spool::Stored> Spool::StoreInputs(std::uint64_t number, std::span<const SpoolItem> items,
                                                  std::span<const SpoolText> texts) {
   if (absl::Status mine = health(); !mine.ok()) return mine;
   Disk& disk = *options_.disk;
-  const std::uint64_t all_bytes = Total(items, /*with_shared=*/true), bytes = Total(items, /*with_shared=*/false);
-  if (options_.limits.job_bytes != 0 && all_bytes > options_.limits.job_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat("a detached job's inputs are kept on disk, at most ",
-                                                     BytesText(options_.limits.job_bytes), "; these have ",
-                                                     BytesText(all_bytes)));
-  }
+  const std::uint64_t bytes = OwnBytes(items);
   if (absl::Status room = Reserve(bytes); !room.ok()) return room;
   Stored stored(*this, number);
   stored.bytes_ = bytes;
@@ -281,8 +301,7 @@ absl::StatusOr<Spool::Stored> Spool::StoreInputs(std::uint64_t number, std::span
     const Content content(item);
     SpooledFile file = content.Describe(FileRole::kInput, item);
     file.shared = true;
-    file.file = SharedFile(file.sha256, item.signature.has_value());
-    done = StoreShared(file.sha256, content.pieces, item.signature.has_value(), stored);
+    done = StoreShared(content.pieces, item.file, file, stored);
     if (!done.ok()) return done;
     const std::string name = FileNameOf(FileRole::kInput, item);
     // For people alone.
@@ -302,7 +321,7 @@ absl::StatusOr<std::vector<SpooledFile>> Spool::StoreResults(std::uint64_t numbe
                                                              std::span<const SpoolText> texts, Disk::Sync sync) {
   if (absl::Status mine = health(); !mine.ok()) return mine;
   Disk& disk = *options_.disk;
-  const std::uint64_t bytes = Total(items, /*with_shared=*/true);
+  const std::uint64_t bytes = OwnBytes(items);
   // The job has been promised its result: of the limits only the disk's own counts.
   {
     MutexLock lock(mutex_);
@@ -352,8 +371,13 @@ absl::StatusOr<bool> Spool::RemoveShared(const Sha256& sha, std::uint64_t bytes)
     shared_[sha].writing = true;
   }
   absl::Status removed;
+  bool counted = false;
   for (const bool npy : {true, false}) {
-    if (removed.ok()) removed = options_.disk->Remove(absl::StrCat(options_.root, "/", SharedFile(sha, npy)));
+    for (const char* const folder : kSharedFolders) {
+      const std::string path = absl::StrCat(options_.root, "/", SharedFile(folder, sha, npy));
+      counted |= folder == kSharedFolders[0] && access(path.c_str(), F_OK) == 0;
+      if (removed.ok()) removed = options_.disk->Remove(path);
+    }
   }
   {
     MutexLock lock(mutex_);
@@ -362,7 +386,7 @@ absl::StatusOr<bool> Spool::RemoveShared(const Sha256& sha, std::uint64_t bytes)
     written_.NotifyAll();
   }
   if (!removed.ok()) return removed;
-  GiveBack(bytes);
+  if (counted) GiveBack(bytes);
   return true;
 }
 
@@ -378,15 +402,17 @@ absl::StatusOr<Spool::Swept> Spool::Sweep(const std::function<bool(std::uint64_t
     if (absl::Status removed = Remove(number, 0); !removed.ok()) return removed;
     ++swept.folders;
   }
-  const absl::StatusOr<std::vector<std::string>> files = options_.disk->List(options_.root + "/shared");
-  if (!files.ok()) return files.status();
-  for (const std::string& name : *files) {
-    const std::optional<Sha256> sha = Sha256::FromHex(name.substr(0, name.find('.')));
-    const bool unfinished = name.starts_with('.') && name.ends_with(".new");
-    if (!unfinished && (!sha || is_shared(*sha))) continue;
-    absl::Status removed = options_.disk->Remove(absl::StrCat(options_.root, "/shared/", name));
-    if (!removed.ok()) return removed;
-    ++swept.shared;
+  for (const char* const folder : kSharedFolders) {
+    const std::string path = absl::StrCat(options_.root, "/", folder, "/");
+    const absl::StatusOr<std::vector<std::string>> files = options_.disk->List(path);
+    if (!files.ok()) return files.status();
+    for (const std::string& name : *files) {
+      const std::optional<Sha256> sha = Sha256::FromHex(name.substr(0, name.find('.')));
+      const bool unfinished = name.starts_with('.') && name.ends_with(".new");
+      if (!unfinished && (!sha || is_shared(*sha))) continue;
+      if (absl::Status removed = options_.disk->Remove(path + name); !removed.ok()) return removed;
+      ++swept.shared;
+    }
   }
   return swept;
 }

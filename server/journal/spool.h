@@ -5,6 +5,8 @@
 //   jobs/4711/inputs.json         names, dtypes, shapes, sizes, SHA-256 of the files: complete once it is there
 //   jobs/4711/result-out.npy, receipt.json, results.json
 //   shared/<SHA-256>.npy          by content; jobs/ has no link where the file system has none
+//   linked/<SHA-256>.npy          the same, of an array that has a file of its own elsewhere: a hard link to that
+//                                 file, which is made read-only. It takes no room and counts for none.
 // A job's files are on the disk before the index has its record: a folder without a record is what a killed daemon was
 // writing, and Sweep removes it. Files are deleted after the index has the job as released. So the index alone says
 // what there must be.
@@ -30,7 +32,6 @@ namespace hotplate::journal {
 
 struct SpoolLimits {
   std::uint64_t bytes = 0;                            // of all files; 0: any
-  std::uint64_t job_bytes = 0;                        // of one job's inputs; 0: any
   std::uint64_t free_bytes = std::uint64_t{1} << 30;  // stay free on the disk
 };
 
@@ -46,8 +47,9 @@ struct SpoolItem {
   std::string name;                         // the spec's
   std::optional<Signature> signature = {};  // none: opaque bytes, in a .bin or .txt file
   Disk::Bytes bytes;
-  bool shared = false;  // store it by content
-  bool text = false;    // of opaque bytes: in a .txt file
+  bool shared = false;    // store it by content
+  std::string file = {};  // of a shared one: another file with the same bytes, if there is one
+  bool text = false;      // of opaque bytes: in a .txt file
 };
 
 // Another file of a job, as it is: {"receipt.json", ...}.
@@ -97,7 +99,7 @@ class Spool {
 
   // All files of a job. Shared ones stay until Sweep, or RemoveShared. These three: as Claim, if it failed.
   absl::Status Remove(std::uint64_t number, std::uint64_t bytes);
-  // False: it is being used just now, and stays.
+  // `bytes`: its size. False: it is being used just now, and stays.
   absl::StatusOr<bool> RemoveShared(const Sha256& sha, std::uint64_t bytes);
   // Removes the folders and shared files that `is_known` and `is_shared` do not know. While no job is being stored.
   struct Swept {
@@ -120,12 +122,14 @@ class Spool {
   explicit Spool(SpoolOptions options) : options_(std::move(options)), used_(options_.used_bytes) {}
   absl::Status Prepare();
   std::string JobFolder(std::uint64_t number) const;
-  std::string SharedFile(const Sha256& sha, bool npy) const;
   absl::Status Reserve(std::uint64_t bytes);
   void GiveBack(std::uint64_t bytes);
   absl::Status Clear(const std::string& folder, const std::function<bool(const std::string& name)>& which);
   absl::StatusOr<SpooledFile> StoreOne(std::uint64_t number, FileRole role, const SpoolItem& item, Disk::Sync sync);
-  absl::Status StoreShared(const Sha256& sha, std::span<const Disk::Bytes> pieces, bool npy, Stored& stored);
+  // Names the file in `file`.
+  absl::Status StoreShared(std::span<const Disk::Bytes> pieces, const std::string& other, SpooledFile& file,
+                           Stored& stored);
+  absl::Status PlaceShared(std::span<const Disk::Bytes> pieces, const std::string& other, SpooledFile& file);
   absl::Status WriteTexts(const std::string& folder, std::span<const SpoolText> texts, Disk::Sync sync);
   void Unpin(const std::vector<Sha256>& pins);
 

@@ -74,11 +74,13 @@ class FileCheck {
       if (absl::SimpleAtoi(name, &number) && numbers_.contains(number)) continue;
       report_.notes.push_back(absl::StrCat(root_, "/jobs/", name, " belongs to no job; the next daemon removes it"));
     }
-    const absl::StatusOr<std::vector<std::string>> files = Disk::Real().List(root_ + "/shared");
-    for (const std::string& name : files.ok() ? *files : std::vector<std::string>()) {
-      const std::optional<Sha256> sha = Sha256::FromHex(name.substr(0, name.find('.')));
-      if (sha && shared_.contains(*sha)) continue;
-      report_.notes.push_back(absl::StrCat(root_, "/shared/", name, " belongs to no job; the next daemon removes it"));
+    for (const char* const folder : {"/shared/", "/linked/"}) {
+      const absl::StatusOr<std::vector<std::string>> files = Disk::Real().List(root_ + folder);
+      for (const std::string& name : files.ok() ? *files : std::vector<std::string>()) {
+        const std::optional<Sha256> sha = Sha256::FromHex(name.substr(0, name.find('.')));
+        if (sha && shared_.contains(*sha)) continue;
+        report_.notes.push_back(absl::StrCat(root_, folder, name, " belongs to no job; the next daemon removes it"));
+      }
     }
   }
 

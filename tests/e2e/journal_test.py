@@ -321,6 +321,29 @@ class Many(Durable):
         np.testing.assert_array_equal(self.result(first, "c"), 2 * values)
 
 
+class Little(Durable):
+    flags = (*Durable.flags, "--saved-bytes", "1MB")
+
+    def test_arrays_beyond_the_limit_need_a_file_of_their_own(self):
+        values = np.arange(200_000, dtype=np.float64)
+        self.save("x.npy", values)
+        self.hotplate("put", "x.npy", "--name", "A")
+        runs = self.submit_long_job()
+        self.hotplate("submit", "vector_add", "array:A", "array:A", code=harness.TRY_LATER, says=(
+            "the arrays that the job takes cannot be kept for it", "may have 1000 kB", "hotplate put --durable", "hotplate run"))
+        self.hotplate("run", "vector_add", "array:A", "array:A", "-o", "c.npy", "--device", "any")
+        self.hotplate("put", "x.npy", "--name", "A", "--durable", "--replace")
+        jobs = [self.submit("vector_add", "array:A", "array:A") for _ in range(2)]
+        self.save("x.npy", -values)
+        self.hotplate("put", "x.npy", "--name", "A", "--durable", "--replace")
+        self.kill_and_restart()
+        self.hotplate("cancel", runs)
+        for job in jobs:
+            self.completed(job)
+            np.testing.assert_array_equal(self.result(job, "c"), 2 * values)
+        self.hotplate("journal", "verify")
+
+
 class Old(Durable):
     flags = (*Durable.flags, "--result-retention", "1s")
 

@@ -281,7 +281,8 @@ class Array(Computing):
     def make_durable(self) -> str:
         """Has the daemon write it to a file: the next daemon of the same name has it, whatever becomes of this one.
 
-        It needs a name and a lease, and a daemon with a journal (all but those with `--journal off`).
+        It needs a name and a lease, and a daemon with a journal (all but those with `--journal off`). Submitted jobs that take it
+        share the file, and keep no copy of their own. The file becomes read-only then.
 
         Returns:
             The .npy file: a path on the daemon's node.
