@@ -114,6 +114,8 @@ class Spool {
   std::string PathOf(const SpooledFile& file) const { return options_.root + "/" + file.file; }
 
  private:
+  // Of files that several jobs may have.
+  static constexpr const char* kSharedFolders[] = {"shared", "linked"};
   struct Shared {
     int pins = 0;
     bool writing = false;
