@@ -54,6 +54,10 @@ absl::Status ArrayStore::FetchFor(const std::string& device, const std::shared_p
   return impl_->Named(*buffer, impl_->copies->Fetch(buffer));
 }
 
+std::string ArrayStore::DeviceOf(const HostBuffer& buffer) const {
+  return impl_->copies == nullptr ? "" : impl_->copies->DeviceOf(buffer);
+}
+
 void ArrayStore::Stayed(const HostBuffer& buffer, const std::string& device) const {
   impl_->copies->Stayed(buffer, device);
 }

@@ -77,6 +77,8 @@ class ArrayStore {
   absl::Status Fetch(const std::shared_ptr<const HostBuffer>& buffer) const;
   // The same for a task of this device, which uses what lies there.
   absl::Status FetchFor(const std::string& device, const std::shared_ptr<const HostBuffer>& buffer) const;
+  // The device that alone has the buffer's bytes; empty if the host has them.
+  std::string DeviceOf(const HostBuffer& buffer) const;
   // A task of this device has left the bytes of an absent buffer there.
   void Stayed(const HostBuffer& buffer, const std::string& device) const;
   // The device is lost, and its memory not in use again yet. Returns the arrays whose only copy it had, each once, for

@@ -90,6 +90,12 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
     }
     DeviceNeed need{.device = i, .scratch_bytes = plan->scratch_bytes};
     need.peak_bytes = input_bytes + output_bytes + plan->scratch_bytes;
+    if (request.work == nullptr && !info.host_memory) {
+      for (const BoundInput& input : job.inputs) {
+        if (input.buffer != nullptr && arrays_.DeviceOf(*input.buffer) == info.id)
+          need.input_bytes_here += input.buffer->size();
+      }
+    }
     need.extra_bytes = info.host_memory ? to_load + output_bytes + plan->scratch_bytes : need.peak_bytes;
     if (need.peak_bytes > info.memory_bytes) {
       absl::StrAppend(&too_small, too_small.empty() ? "" : "; ", need.peak_bytes, " bytes are needed on ", info.id,

@@ -88,7 +88,14 @@ void SetBound(Job& job, BoundJob bound) {
   job.turn = job.bound.turn;
   job.workers = job.bound.workers;
   job.devices = 0;
-  for (const DeviceNeed& need : job.needs) job.devices |= std::uint64_t{1} << need.device;
+  job.home = 0;
+  std::uint64_t most = 0;
+  for (const DeviceNeed& need : job.needs) {
+    job.devices |= std::uint64_t{1} << need.device;
+    if (need.input_bytes_here <= most) continue;
+    most = need.input_bytes_here;
+    job.home = std::uint64_t{1} << need.device;
+  }
   job.kept_bytes = 0;
   for (const BoundOutput& output : job.bound.outputs) {
     if (output.stays()) job.kept_bytes += output.bytes;

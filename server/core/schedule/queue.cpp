@@ -11,6 +11,11 @@ bool JobQueue::Before(const Line& a, const Line& b) {
          std::tuple(b.share->running, b.share->served, b.first->sequence);
 }
 
+bool JobQueue::IsIn(const Line& line, const QueueEntry& entry) {
+  return line.share_id == entry.share && line.devices == entry.devices && line.home == entry.home &&
+         line.for_worker == entry.for_worker();
+}
+
 void JobQueue::Push(QueueEntry& entry) {
   assert(!entry.queued && entry.devices != 0);
   const auto [at, is_new] = shares_.try_emplace(entry.share);
@@ -19,15 +24,13 @@ void JobQueue::Push(QueueEntry& entry) {
   ++share.waiting;
 
   std::vector<Line>& lines = levels_[entry.priority].lines;
-  const auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& one) {
-    return one.share_id == entry.share && one.devices == entry.devices && one.for_worker == entry.for_worker();
-  });
+  const auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& one) { return IsIn(one, entry); });
   entry.next = nullptr;
   entry.overtaken = 0;
   entry.queued = true;
   if (line == lines.end()) {
     entry.previous = nullptr;
-    lines.push_back({entry.share, entry.devices, entry.for_worker(), &share, &entry, &entry});
+    lines.push_back({entry.share, entry.devices, entry.home, entry.for_worker(), &share, &entry, &entry});
   } else {
     entry.previous = line->last;
     line->last->next = &entry;
@@ -56,8 +59,7 @@ void JobQueue::Remove(QueueEntry& entry) {
   assert(entry.queued);
   Level& level = levels_[entry.priority];
   for (std::size_t i = 0; i < level.lines.size(); ++i) {
-    const Line& line = level.lines[i];
-    if (line.share_id == entry.share && line.devices == entry.devices && line.for_worker == entry.for_worker()) {
+    if (IsIn(level.lines[i], entry)) {
       Unlink(level, i, entry);
       break;
     }

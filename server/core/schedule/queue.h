@@ -1,9 +1,9 @@
 // The order of waiting jobs: higher priority first, then the share (a session) with the fewest running and then the
 // fewest served jobs, then first come. A pure data structure: no threads, no clock; its owner guards it.
 //
-// Entries of one share with the same set of devices, and of those for lanes or those for workers, stand in one line and
-// never overtake each other. The head of a line may find no room on a device; jobs of other lines may then pass it, but
-// not for ever: see Pop.
+// Entries of one share with the same set of devices and the same home, and of those for lanes or those for workers,
+// stand in one line and never overtake each other. The head of a line may find no room on a device; jobs of other lines
+// may then pass it, but not for ever: see Pop.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +27,7 @@ struct QueueEntry {
   std::uint64_t sequence = 0;  // rises with every entry: first come
   std::uint64_t share = 0;     // whom it is counted against
   std::uint64_t devices = 0;   // bit i: may run on device i; at least one
+  std::uint64_t home = 0;      // one of these bits: the device that has the inputs; 0: none in particular
   std::uint64_t turn = 0;      // schedule/turns.h; 0: none
   std::uint32_t workers = 0;   // of a device's places for workers; 0: a lane
   bool for_worker() const { return workers > 0; }
@@ -97,7 +98,7 @@ class JobQueue {
     std::uint64_t served = 0;
   };
   struct Line {
-    std::uint64_t share_id, devices;
+    std::uint64_t share_id, devices, home;
     bool for_worker;
     Share* share;
     QueueEntry* first;
@@ -108,6 +109,7 @@ class JobQueue {
     std::vector<Line> lines;  // none is empty
   };
 
+  static bool IsIn(const Line& line, const QueueEntry& entry);
   void Unlink(Level& level, std::size_t line, QueueEntry& entry);
   void ForgetIfIdle(std::uint64_t share_id);
   static bool Before(const Line& a, const Line& b);

@@ -34,6 +34,7 @@ struct DeviceNeed {
   // The part of peak that must be free before the job begins. It includes copies of inputs that the device may have:
   // they count as free there (Device::FreeBytes) while no job uses them, and may be gone by then.
   std::uint64_t extra_bytes = 0;
+  std::uint64_t input_bytes_here = 0;  // of the inputs, those that lie on this device alone
 };
 
 // The memory that a job takes of a room while it runs, and keeps afterwards.

@@ -1,6 +1,7 @@
 #include "server/core/schedule/scheduler.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <thread>
 #include <utility>
@@ -12,6 +13,7 @@ namespace hotplate::core {
 namespace {
 
 constexpr std::size_t kBusySamples = 10;  // a second
+constexpr std::uint32_t kMostLeft = 8;    // times that an entry is left to its home
 
 void Pause() {
 #if defined(__x86_64__)
@@ -154,6 +156,18 @@ bool Scheduler::Fits(const DeviceState& device, const QueueEntry& entry) {
          (!entry.for_worker() || entry.workers <= device.workers - device.workers_taken);
 }
 
+Scheduler::DeviceState* Scheduler::HomeOf(const QueueEntry& entry) const {
+  if (entry.home == 0) return nullptr;
+  DeviceState& home = *devices_[static_cast<std::size_t>(std::countr_zero(entry.home))];
+  return home.lost.empty() ? &home : nullptr;
+}
+
+bool Scheduler::IsLeftToHome(const DeviceState& device, const QueueEntry& entry) const {
+  const DeviceState* const home = HomeOf(entry);
+  if (home == nullptr || home == &device || entry.overtaken >= kMostLeft) return false;
+  return home->running - home->running_workers < home->lanes && Fits(*home, entry);
+}
+
 bool Scheduler::HoldsFor(const DeviceState& device, bool for_worker) {
   return for_worker ? device.running_workers > 0 : device.running > device.running_workers;
 }
@@ -182,8 +196,11 @@ Scheduler::Begun Scheduler::Take(Seat& seat) {
   DeviceState& device = *seat.device_;
   while (true) {
     if (stopping_ || !device.lost.empty()) return {};
-    QueueEntry* const entry = queue_.Pop(device.index, seat.for_worker_, HoldsFor(device, seat.for_worker_),
-                                         [&](const QueueEntry& one) { return Fits(device, one); });
+    QueueEntry* const entry =
+        queue_.Pop(device.index, seat.for_worker_, HoldsFor(device, seat.for_worker_), [&](const QueueEntry& one) {
+          mutex_.AssertHeld();
+          return Fits(device, one) && !IsLeftToHome(device, one);
+        });
     seat.called_.store(false, std::memory_order_relaxed);
     if (entry != nullptr) {
       const Begun begun = Begin(seat, *entry);
@@ -256,6 +273,8 @@ void Scheduler::CallAndWake(DeviceState& device, bool for_worker) {
 }
 
 Scheduler::DeviceState* Scheduler::LeastBusy(const QueueEntry& entry) {
+  DeviceState* const home = HomeOf(entry);
+  if (home != nullptr && !home->IdleFor(entry.for_worker()).empty() && Fits(*home, entry)) return home;
   DeviceState* best = nullptr;
   for (const std::unique_ptr<DeviceState>& device : devices_) {
     if ((entry.devices >> device->index & 1) == 0 || device->IdleFor(entry.for_worker()).empty()) continue;

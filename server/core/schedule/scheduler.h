@@ -177,6 +177,11 @@ class Scheduler {
   };
 
   static bool Fits(const DeviceState& device, const QueueEntry& entry);
+  // Another device has its inputs, and can begin it now. It is not left there for ever: others may begin it after they
+  // have passed it a few times.
+  bool IsLeftToHome(const DeviceState& device, const QueueEntry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Null: it has none, or that one is lost.
+  DeviceState* HomeOf(const QueueEntry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether something of this kind runs there, which makes room.
   static bool HoldsFor(const DeviceState& device, bool for_worker);
   static std::string WhyLost(const DeviceState& device);  // empty if it is not

@@ -185,6 +185,23 @@ TEST_F(ArrayPlacesTest, ArraysThatAreOnNoDeviceInParticularAreForAny) {
   EXPECT_EQ(store_->Describe(kAlice, "B")->device, "");
 }
 
+TEST_F(ArrayPlacesTest, AJobForAnyDeviceRunsOnTheOneThatHasItsInputs) {
+  StartWith(3);
+  JobRequest loop = Request("loop");
+  loop.device = "gpu0";
+  Submit(loop, ++tag_);
+  const std::uint64_t first = tag_;
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  Make("", "A", "");
+  ASSERT_EQ(LocationOf("A"), "gpu1") << "gpu0 is busier";
+  gate_.Open();
+  recorder_->AwaitEnd(first);
+  for (const char* const names : {"AB", "BC", "CD"}) {
+    EXPECT_EQ(Make({names[0]}, {names[1]}, "")->receipt->device, "gpu1");
+  }
+  EXPECT_EQ(gpus_[1]->fetches, 0);
+}
+
 TEST_F(ArrayPlacesTest, InputsOnTwoDevicesAreRefused) {
   StartWith(2);
   Make("", "A", "gpu0");
