@@ -11,9 +11,10 @@
 // Where an array's bytes lie: on the host, on a device, or both.
 //   - An upload lies on the host; a device may have a copy, which it drops as it likes.
 //   - A kept output stays on the device that made it, and its memory on the host is absent: addresses without bytes.
-//     The next job on that device uses it there. Nothing is copied until somebody wants the host's bytes: a reader,
-//     another device, the end of the daemon (Device::Fetch), or a task that wants the room, for which the device writes
-//     the array to the host by itself. From then on the host has it too.
+//     The next job on that device uses it there. A job on another device takes it over (Device::TakeFrom) where there
+//     is a way between the two: then it lies on that one alone. Nothing is copied to the host until somebody wants the
+//     host's bytes: a reader, a device that cannot take it over, the end of the daemon (Device::Fetch), or a task that
+//     wants the room, for which the device writes the array to the host by itself. From then on the host has it too.
 //   - The host's memory is counted against the daemon's limit (array-bytes) from before the task runs, as if the bytes
 //     were there, but is not touched before they come. So a read, an eviction and a drain never fail for want of
 //     memory, and acceptance promises what it promised before. The price: arrays on devices count against the host's
@@ -155,6 +156,12 @@ class Device {
   }
   // Writes an array that lies on this device alone to the host. Returns when it is there. DEVICE_LOST: it is gone.
   virtual Outcome Fetch(std::uint64_t /*identity*/) { return Outcome::Failed("this device keeps no arrays"); }
+  // Copies an array that lies on the other device alone straight to this one, which is from then on the one to have it;
+  // the other may keep a copy, or drop it. Returns when it is here. Not OK, with the reason, and nothing has changed:
+  // there is no way between the two, or no room here.
+  virtual Outcome TakeFrom(Device& /*other*/, std::uint64_t /*identity*/, std::uint64_t /*bytes*/) {
+    return Outcome::Failed("this device takes arrays from the host alone");
+  }
   // No task will be given this identity again. Afterwards the device does not touch the array's memory on the host.
   virtual void Forget(std::uint64_t /*identity*/) {}
   // Another process is about to use the device: memory that is kept for tasks to come goes back to it. Thread-safe.

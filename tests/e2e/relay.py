@@ -45,9 +45,10 @@ class Relay:
         self.heard = None
 
     def settled(self):
-        """The daemon has answered over it, and has nothing more to say."""
+        """The daemon has answered over it, and has nothing more to say. On a busy machine the handshake may be all that it
+        has said for a while."""
         heard = self.heard
-        return heard is not None and time.monotonic() - heard > 0.5
+        return heard is not None and time.monotonic() - heard > 1.5
 
     def mend(self):
         """For connections that are made from now on."""

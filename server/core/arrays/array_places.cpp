@@ -43,15 +43,17 @@ void ArrayStore::Fetch(const std::shared_ptr<const HostBuffer>& buffer, DeviceCo
   });
 }
 
-absl::Status ArrayStore::Fetch(const std::shared_ptr<const HostBuffer>& buffer) const { return FetchFor("", buffer); }
-
-absl::Status ArrayStore::FetchFor(const std::string& device, const std::shared_ptr<const HostBuffer>& buffer) const {
+absl::Status ArrayStore::Fetch(const std::shared_ptr<const HostBuffer>& buffer) const {
   if (!buffer->absent()) return absl::OkStatus();
-  absl::Status status = impl_->copies->LossOf(*buffer);
-  if (!status.ok() || (!device.empty() && impl_->copies->DeviceOf(*buffer) == device)) {
-    return impl_->Named(*buffer, status);
-  }
   return impl_->Named(*buffer, impl_->copies->Fetch(buffer));
+}
+
+absl::StatusOr<DeviceCopies::Hold> ArrayStore::BringTo(const std::string& device,
+                                                       const std::shared_ptr<const HostBuffer>& buffer) const {
+  if (!buffer->absent()) return DeviceCopies::Hold();
+  absl::StatusOr<DeviceCopies::Hold> hold = impl_->copies->Bring(buffer, device);
+  if (!hold.ok()) return impl_->Named(*buffer, hold.status());
+  return hold;
 }
 
 std::string ArrayStore::DeviceOf(const HostBuffer& buffer) const {

@@ -75,8 +75,9 @@ class ArrayStore {
   void Fetch(const std::shared_ptr<const HostBuffer>& buffer, DeviceCopies::Done done) const;
   // The same, and waits. Not to be called by a device.
   absl::Status Fetch(const std::shared_ptr<const HostBuffer>& buffer) const;
-  // The same for a task of this device, which uses what lies there.
-  absl::Status FetchFor(const std::string& device, const std::shared_ptr<const HostBuffer>& buffer) const;
+  // For a task of this device (DeviceCopies::Bring); names the array, too.
+  absl::StatusOr<DeviceCopies::Hold> BringTo(const std::string& device,
+                                             const std::shared_ptr<const HostBuffer>& buffer) const;
   // The device that alone has the buffer's bytes; empty if the host has them.
   std::string DeviceOf(const HostBuffer& buffer) const;
   // A task of this device has left the bytes of an absent buffer there.

@@ -68,7 +68,7 @@ void DeviceCopies::Close() {
     }
   }
   for (const Wanted& one : wanted) {
-    for (const Done& done : one.done) done(Closed());
+    for (const Waiter& waiter : one.waiters) waiter.done(Closed());
   }
 }
 
@@ -96,7 +96,7 @@ void DeviceCopies::Written(const std::shared_ptr<const HostBuffer>& buffer, std:
 void DeviceCopies::Stayed(const HostBuffer& buffer, const std::string& device) {
   MutexLock lock(mutex_);
   for (std::size_t i = 0; i < workers_.size(); ++i) {
-    if (IdOf(i) == device) places_[buffer.identity()] = {i, ""};
+    if (IdOf(i) == device) places_[buffer.identity()] = {.worker = i};
   }
 }
 
@@ -110,28 +110,31 @@ absl::Status DeviceCopies::LossAt(const Place& place) const {
   return absl::NotFoundError(absl::StrCat("it is lost: ", WhyLost(place), "; make it again"));
 }
 
+absl::Status DeviceCopies::Wantable(const HostBuffer& buffer) const {
+  if (closed_) return Closed();
+  const auto at = places_.find(buffer.identity());
+  if (at == places_.end()) return absl::InternalError("it lies on no device that is known");
+  return LossAt(at->second);
+}
+
+void DeviceCopies::Want(std::size_t worker, std::shared_ptr<const HostBuffer> buffer, std::size_t to, Waiter waiter) {
+  std::vector<Wanted>& wanted = backlogs_[worker].wanted;
+  const auto same = std::find_if(wanted.begin(), wanted.end(),
+                                 [&](const Wanted& one) { return one.buffer == buffer && one.to == to; });
+  if (same != wanted.end()) {
+    same->waiters.push_back(std::move(waiter));
+    return;
+  }
+  wanted.push_back({std::move(buffer), to, {std::move(waiter)}});
+  workers_[worker]->wake.NotifyOne();
+}
+
 void DeviceCopies::Fetch(std::shared_ptr<const HostBuffer> buffer, Done done) {
   absl::Status status;
   if (buffer->absent()) {
     MutexLock lock(mutex_);
-    const auto at = places_.find(buffer->identity());
-    if (closed_) {
-      status = Closed();
-    } else if (at == places_.end()) {
-      status = absl::InternalError("it lies on no device that is known");
-    } else if (status = LossAt(at->second); status.ok()) {
-      const std::size_t worker = at->second.worker;
-      std::vector<Wanted>& wanted = backlogs_[worker].wanted;
-      const auto same =
-          std::find_if(wanted.begin(), wanted.end(), [&](const Wanted& one) { return one.buffer == buffer; });
-      if (same != wanted.end()) {
-        same->done.push_back(std::move(done));
-      } else {
-        wanted.push_back({std::move(buffer), {std::move(done)}});
-        workers_[worker]->wake.NotifyOne();
-      }
-      return;
-    }
+    status = Wantable(*buffer);
+    if (status.ok()) return Want(places_.at(buffer->identity()).worker, std::move(buffer), kHost, {std::move(done)});
   }
   done(status);
 }
@@ -140,6 +143,39 @@ absl::Status DeviceCopies::Fetch(std::shared_ptr<const HostBuffer> buffer) {
   std::promise<absl::Status> fetched;
   Fetch(std::move(buffer), [&fetched](const absl::Status& status) { fetched.set_value(status); });
   return fetched.get_future().get();
+}
+
+std::size_t DeviceCopies::WorkerOf(const std::string& device) const {
+  for (std::size_t i = 0; i < workers_.size(); ++i) {
+    if (IdOf(i) == device) return i;
+  }
+  return kHost;
+}
+
+absl::StatusOr<DeviceCopies::Hold> DeviceCopies::Bring(std::shared_ptr<const HostBuffer> buffer,
+                                                       const std::string& device) {
+  const std::size_t to = WorkerOf(device);
+  std::promise<absl::Status> came;
+  bool held = false;
+  {
+    MutexLock lock(mutex_);
+    if (!buffer->absent()) return Hold();
+    if (absl::Status status = Wantable(*buffer); !status.ok()) return status;
+    Place& place = places_.at(buffer->identity());
+    if (place.worker == to && !place.leaving) {
+      ++place.holds;
+      return Hold(*this, buffer->identity());
+    }
+    Want(place.worker, buffer, to, {[&came](const absl::Status& status) { came.set_value(status); }, &held});
+  }
+  if (absl::Status status = came.get_future().get(); !status.ok()) return status;
+  return held ? Hold(*this, buffer->identity()) : Hold();
+}
+
+void DeviceCopies::LetGo(std::uint64_t identity) {
+  MutexLock lock(mutex_);
+  const auto at = places_.find(identity);
+  if (at != places_.end()) --at->second.holds;
 }
 
 void DeviceCopies::Forget(std::shared_ptr<HostBuffer> buffer) {
@@ -220,7 +256,7 @@ void DeviceCopies::Run(std::size_t worker) {
       workers_[worker]->wake.Wait(mutex_);
     }
     if (closed_) return;
-    if (!backlogs_[worker].wanted.empty()) FetchNext(worker);
+    if (!backlogs_[worker].wanted.empty()) ServeNext(worker);
     std::vector<Forgotten> forgotten = std::exchange(backlogs_[worker].forgotten, {});
     Upload piece;
     std::uint64_t bytes = 0;
@@ -249,29 +285,56 @@ void DeviceCopies::Run(std::size_t worker) {
   }
 }
 
-void DeviceCopies::FetchNext(std::size_t worker) {
-  std::shared_ptr<const HostBuffer> buffer = backlogs_[worker].wanted.front().buffer;
-  Outcome fetched = Outcome::Ok();
+bool DeviceCopies::HandOver(std::size_t worker, std::size_t to, const HostBuffer& buffer) {
+  Place& place = places_.at(buffer.identity());
+  if (to == kHost || to == worker || place.holds > 0) return false;
+  place.leaving = true;
+  Outcome taken = Outcome::Ok();
   {
     const MutexGap gap(mutex_);
-    fetched = workers_[worker]->device->Fetch(buffer->identity());
+    taken = workers_[to]->device->TakeFrom(*workers_[worker]->device, buffer.identity(), buffer.size());
   }
+  // The buffer has a holder, so its place is still there.
+  place.leaving = false;
+  if (taken.ok()) place.worker = to;
+  return taken.ok();
+}
+
+void DeviceCopies::ServeNext(std::size_t worker) {
+  // Callers that come meanwhile for the same are told too.
+  std::shared_ptr<const HostBuffer> buffer = backlogs_[worker].wanted.front().buffer;
+  const std::size_t to = backlogs_[worker].wanted.front().to;
+  const auto at = places_.find(buffer->identity());
+  Place* const place = at == places_.end() ? nullptr : &at->second;  // stays as long as the buffer
   absl::Status status;
-  if (const auto at = places_.find(buffer->identity()); buffer->absent() && at != places_.end()) {
-    Place& place = at->second;
-    // The copy may be told before a job, or the sampler, has noticed. The reason that they gave is the better one.
-    if (fetched.code() == HOTPLATE_DEVICE_LOST && place.why_lost.empty()) place.why_lost = fetched.message();
-    status = LossAt(place);
-    if (status.ok()) {
-      status = absl::InternalError(absl::StrCat("it could not be copied from ", IdOf(worker), ": ",
-                                                fetched.ok() ? "it is not there" : ToAbsl(fetched.message())));
+  if (buffer->absent() && place != nullptr && place->worker == worker && !HandOver(worker, to, *buffer)) {
+    Outcome fetched = Outcome::Ok();
+    {
+      const MutexGap gap(mutex_);
+      fetched = workers_[worker]->device->Fetch(buffer->identity());
+    }
+    if (buffer->absent()) {
+      // The copy may be told before a job, or the sampler, has noticed. The reason that they gave is the better one.
+      if (fetched.code() == HOTPLATE_DEVICE_LOST && place->why_lost.empty()) place->why_lost = fetched.message();
+      status = LossAt(*place);
+      if (status.ok()) {
+        status = absl::InternalError(absl::StrCat("it could not be copied from ", IdOf(worker), ": ",
+                                                  fetched.ok() ? "it is not there" : ToAbsl(fetched.message())));
+      }
     }
   }
-  // Callers that came meanwhile are told too.
   Wanted wanted = std::move(backlogs_[worker].wanted.front());
   backlogs_[worker].wanted.erase(backlogs_[worker].wanted.begin());
+  if (status.ok() && buffer->absent() && place != nullptr && place->worker != to) {  // another one took it over
+    for (Waiter& waiter : wanted.waiters) Want(place->worker, buffer, to, std::move(waiter));
+    return;
+  }
+  if (status.ok() && buffer->absent() && place != nullptr) {
+    place->holds += static_cast<int>(wanted.waiters.size());
+    for (const Waiter& waiter : wanted.waiters) *waiter.held = true;
+  }
   const MutexGap gap(mutex_);
-  for (const Done& done : wanted.done) done(status);
+  for (const Waiter& waiter : wanted.waiters) waiter.done(status);
   // The buffer may have no other holder left, and its end takes the lock.
   wanted = {};
   buffer.reset();

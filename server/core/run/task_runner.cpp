@@ -143,6 +143,7 @@ RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNe
       result.outputs.clear();
     }
   }
+  holds_.clear();
   inputs_.clear();
   outputs_.clear();
   return result;
@@ -151,7 +152,6 @@ RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNe
 RunResult TaskRunner::RunOutside(Job& job, Device& device, Scheduler& scheduler) {
   RunResult result;
   result.error = Gather(job, result);
-  if (result.error.ok()) result.error = BringToHost(job);
   if (result.error.ok()) {
     const std::optional<nanoseconds> load = result.load;
     std::vector<OutsideInput> inputs;
@@ -173,18 +173,9 @@ RunResult TaskRunner::RunOutside(Job& job, Device& device, Scheduler& scheduler)
   } else {
     result.kind = absl::IsCancelled(result.error) ? RunResult::Kind::kCancelled : RunResult::Kind::kFailed;
   }
+  holds_.clear();
   inputs_.clear();
   return result;
-}
-
-absl::Status TaskRunner::BringToHost(const Job& job) {
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    if (!inputs_[i]->absent()) continue;
-    if (absl::Status status = arrays_.Fetch(inputs_[i]); !status.ok()) {
-      return Named(job.bound.call.spec->inputs()[i].name, status);
-    }
-  }
-  return absl::OkStatus();
 }
 
 absl::Status TaskRunner::WriteFiles(Job& job, std::vector<JobOutputValue>& outputs) {
@@ -248,8 +239,13 @@ absl::Status TaskRunner::Gather(Job& job, RunResult& result) {
     }
     if (file == nullptr) {
       if (input.buffer->absent()) {
-        if (absl::Status status = arrays_.FetchFor(device_.id, input.buffer); !status.ok()) return Named(name, status);
-        if (!input.buffer->absent()) result.load = result.load.value_or(nanoseconds::zero()) + (clock_.Now() - start);
+        // The processes of work that is no kernel's read arrays on the host.
+        const std::string device = job.work != nullptr ? "" : device_.id;
+        const bool comes = arrays_.DeviceOf(*input.buffer) != device;
+        absl::StatusOr<DeviceCopies::Hold> hold = arrays_.BringTo(device, input.buffer);
+        if (!hold.ok()) return Named(name, hold.status());
+        holds_.push_back(*std::move(hold));
+        if (comes) result.load = result.load.value_or(nanoseconds::zero()) + (clock_.Now() - start);
       }
       inputs_.push_back(input.buffer);
       continue;

@@ -30,8 +30,6 @@ class TaskRunner {
  private:
   // CANCELLED where the job is to be cancelled while a file is read.
   absl::Status Gather(Job& job, RunResult& result);
-  // Inputs that lie on a device alone, for work that cannot reach them there.
-  absl::Status BringToHost(const Job& job);
   void Describe(const Job& job);
   // Writes the outputs that go to files, all of them before the first takes its place. CANCELLED as for Gather.
   absl::Status WriteFiles(Job& job, std::vector<JobOutputValue>& outputs);
@@ -44,6 +42,7 @@ class TaskRunner {
 
   // Kept from job to job for their memory's sake.
   std::vector<std::shared_ptr<const HostBuffer>> inputs_;
+  std::vector<DeviceCopies::Hold> holds_;  // on those that lie on the device alone
   std::vector<std::shared_ptr<HostBuffer>> outputs_;
   std::vector<hotplate_param> params_;
   std::vector<hotplate_array> input_views_, output_views_;

@@ -62,6 +62,9 @@ FAKE_API int cuDeviceGetPCIBusId(char* text, int length, int device) {
 FAKE_API int cuDevicePrimaryCtxRetain(CUctx_st** context, int device) {
   return TheFakeDriver().Retain(context, device);
 }
+FAKE_API int cuDeviceCanAccessPeer(int* can, int device, int peer) {
+  return TheFakeDriver().CanAccess(can, device, peer);
+}
 FAKE_API int cuDevicePrimaryCtxRelease_v2(int device) { return TheFakeDriver().ReleaseContext(device); }
 FAKE_API int cuCtxSetCurrent(CUctx_st* context) { return TheFakeDriver().MakeCurrent(context); }
 FAKE_API int cuMemGetInfo_v2(std::size_t* free, std::size_t* total) { return TheFakeDriver().MemoryInfo(free, total); }
@@ -78,6 +81,9 @@ FAKE_API int cuMemPoolGetAttribute(CUmemPoolHandle_st* pool, int attribute, void
 #ifndef FAKE_WITHOUT_TRIM
 FAKE_API int cuMemPoolTrimTo(CUmemPoolHandle_st* pool, std::size_t keep) { return TheFakeDriver().Trim(pool, keep); }
 #endif
+FAKE_API int cuMemPoolSetAccess(CUmemPoolHandle_st* pool, const DriverAccess* accesses, std::size_t) {
+  return TheFakeDriver().SetAccess(pool, *accesses);
+}
 FAKE_API int cuMemAllocFromPoolAsync(DevicePointer* memory, std::size_t bytes, CUmemPoolHandle_st* pool,
                                      CUstream_st* stream) {
   return TheFakeDriver().Allocate(memory, bytes, pool, stream);
@@ -90,6 +96,10 @@ FAKE_API int cuMemcpyHtoDAsync_v2(DevicePointer to, const void* from, std::size_
 }
 FAKE_API int cuMemcpyDtoHAsync_v2(void* to, DevicePointer from, std::size_t bytes, CUstream_st* stream) {
   return TheFakeDriver().Copy("cuMemcpyDtoHAsync", to, reinterpret_cast<const void*>(from), bytes, false, stream);
+}
+FAKE_API int cuMemcpyPeerAsync(DevicePointer to, CUctx_st* to_context, DevicePointer from, CUctx_st* from_context,
+                               std::size_t bytes, CUstream_st* stream) {
+  return TheFakeDriver().CopyBetween(to, to_context, from, from_context, bytes, stream);
 }
 FAKE_API int cuModuleLoadData(CUmod_st** module, const void* code) { return TheFakeDriver().LoadModule(module, code); }
 FAKE_API int cuModuleUnload(CUmod_st* module) { return TheFakeDriver().UnloadModule(module); }

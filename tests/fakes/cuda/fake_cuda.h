@@ -19,6 +19,7 @@ struct FakeScript {
   int compute_mode = 0;
   int memory_pools = 1;
   bool taken = false;                                   // by another process: no context can be made
+  bool peers = true;                                    // devices reach each other's memory
   bool no_code = false;                                 // the plug-in has none for this device
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;  // of each device
   std::uint64_t others_bytes = 0;                       // of these, what other processes have

@@ -65,6 +65,13 @@ int FakeDriver::Attribute(int* value, int attribute) {
   }
 }
 
+int FakeDriver::CanAccess(int* can, int device, int peer) {
+  if (const int error = Call("cuDeviceCanAccessPeer")) return error;
+  const std::lock_guard lock(mutex_);
+  *can = script_.peers && device != peer ? 1 : 0;
+  return 0;
+}
+
 int FakeDriver::Retain(CUctx_st** context, int device) {
   if (const int error = Call("cuDevicePrimaryCtxRetain")) return error;
   const std::lock_guard lock(mutex_);

@@ -51,7 +51,8 @@ struct CUevent_st {
 struct CUmemPoolHandle_st {
   int device = 0;
   std::uint64_t threshold = 0, reserved = 0, reserved_high = 0, used = 0, used_high = 0;
-  std::vector<hotplate::IdleMemory> idle;  // guarded by FakeDriver::mutex_
+  std::vector<hotplate::IdleMemory> idle;  // guarded by FakeDriver::mutex_, as the next
+  std::vector<int> readers;                // other devices that may read it
 };
 
 struct CUstream_st {
@@ -94,6 +95,7 @@ class FakeDriver : public FakeCuda {
   int Count(int* count);
   int Device(int* device, int ordinal);
   int Attribute(int* value, int attribute);
+  int CanAccess(int* can, int device, int peer);
   int Retain(CUctx_st** context, int device);
   int ReleaseContext(int device);
   int MakeCurrent(CUctx_st* context);
@@ -104,10 +106,13 @@ class FakeDriver : public FakeCuda {
   int DestroyPool(CUmemPoolHandle_st* pool);
   int PoolAttribute(CUmemPoolHandle_st* pool, int attribute, void* value, bool set);
   int Trim(CUmemPoolHandle_st* pool, std::uint64_t keep);
+  int SetAccess(CUmemPoolHandle_st* pool, const DriverAccess& access);
   int Allocate(DevicePointer* memory, std::uint64_t bytes, CUmemPoolHandle_st* pool, CUstream_st* stream);
   int Free(DevicePointer memory, CUstream_st* stream);
   int Pin(void** memory, std::uint64_t bytes);
   int Unpin(void* memory);
+  int CopyBetween(DevicePointer to, CUctx_st* to_context, DevicePointer from, CUctx_st* from_context,
+                  std::uint64_t bytes, CUstream_st* stream);
   int Copy(const char* name, void* to, const void* from, std::uint64_t bytes, bool up, CUstream_st* stream);
 
   // Code that is loaded (fake_modules.cpp).
@@ -148,7 +153,8 @@ class FakeDriver : public FakeCuda {
   // The host sees that the stream has come to its first `turn` frees.
   void Observe(const CUstream_st* stream, std::uint64_t turn);
   static void Shrink(CUmemPoolHandle_st& pool, std::uint64_t keep);
-  bool InDevice(const void* address, std::uint64_t bytes) const;
+  // The pool of the block that has all of these bytes; null: there is none.
+  const CUmemPoolHandle_st* PoolOf(const void* address, std::uint64_t bytes) const;
   bool InPinned(const void* address, std::uint64_t bytes) const;
   int Enqueue(CUstream_st* stream, std::function<void()> work);
   void Execute(CUstream_st& stream);

@@ -59,6 +59,14 @@ int FakeDriver::Trim(CUmemPoolHandle_st* pool, std::uint64_t keep) {
   return 0;
 }
 
+int FakeDriver::SetAccess(CUmemPoolHandle_st* pool, const DriverAccess& access) {
+  if (const int error = Call("cuMemPoolSetAccess")) return error;
+  const std::lock_guard lock(mutex_);
+  if (!pools_.contains(pool) || !script_.peers) return kInvalidValue;
+  pool->readers.push_back(access.location_id);
+  return 0;
+}
+
 int FakeDriver::Allocate(DevicePointer* memory, std::uint64_t bytes, CUmemPoolHandle_st* pool, CUstream_st* stream) {
   if (const int error = CallInContext("cuMemAllocFromPoolAsync", bytes)) return error;
   const std::lock_guard lock(mutex_);
@@ -141,11 +149,31 @@ int FakeDriver::Copy(const char* name, void* to, const void* from, std::uint64_t
   if (const int error = CallInContext(name, bytes)) return error;
   {
     const std::lock_guard lock(mutex_);
-    if (!InDevice(up ? to : from, bytes)) misuse_.push_back(std::string(name) + " beyond a block");
+    if (PoolOf(up ? to : from, bytes) == nullptr) misuse_.push_back(std::string(name) + " beyond a block");
     if (!InPinned(up ? from : to, bytes)) misuse_.push_back(std::string(name) + " with memory that is not pinned");
   }
   return Enqueue(stream, [to, from, bytes, stream] {
     if (stream->context->broken == 0) std::memcpy(to, from, bytes);
+  });
+}
+
+int FakeDriver::CopyBetween(DevicePointer to, CUctx_st* to_context, DevicePointer from, CUctx_st* from_context,
+                            std::uint64_t bytes, CUstream_st* stream) {
+  if (const int error = CallInContext("cuMemcpyPeerAsync", bytes)) return error;
+  void *const end = reinterpret_cast<void*>(to), *const start = reinterpret_cast<void*>(from);
+  {
+    const std::lock_guard lock(mutex_);
+    const CUmemPoolHandle_st *const to_pool = PoolOf(end, bytes), *const from_pool = PoolOf(start, bytes);
+    if (to_pool == nullptr || from_pool == nullptr) {
+      misuse_.emplace_back("cuMemcpyPeerAsync beyond a block");
+    } else if (to_pool->device != to_context->device || from_pool->device != from_context->device) {
+      misuse_.emplace_back("cuMemcpyPeerAsync with memory of another device");
+    } else if (std::count(from_pool->readers.begin(), from_pool->readers.end(), to_context->device) == 0) {
+      misuse_.emplace_back("cuMemcpyPeerAsync without access to the pool");
+    }
+  }
+  return Enqueue(stream, [=] {
+    if (to_context->broken == 0 && from_context->broken == 0) std::memcpy(end, start, bytes);
   });
 }
 
@@ -192,12 +220,12 @@ void FakeDriver::Shrink(CUmemPoolHandle_st& pool, std::uint64_t keep) {
   });
 }
 
-bool FakeDriver::InDevice(const void* address, std::uint64_t bytes) const {
+const CUmemPoolHandle_st* FakeDriver::PoolOf(const void* address, std::uint64_t bytes) const {
   auto block = blocks_.upper_bound(const_cast<void*>(address));
-  if (block == blocks_.begin()) return false;
+  if (block == blocks_.begin()) return nullptr;
   --block;
   const auto begin = reinterpret_cast<std::uintptr_t>(block->first), at = reinterpret_cast<std::uintptr_t>(address);
-  return !block->second.freed && at + bytes <= begin + block->second.bytes;
+  return !block->second.freed && at + bytes <= begin + block->second.bytes ? block->second.pool : nullptr;
 }
 
 bool FakeDriver::InPinned(const void* address, std::uint64_t bytes) const {

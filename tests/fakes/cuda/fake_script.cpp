@@ -124,6 +124,7 @@ FakeScript FakeDriver::Parsed(const std::string& text) {
     if (key == "compute_mode") script.compute_mode = std::atoi(value.c_str());
     if (key == "compute_major") script.compute_major = std::atoi(value.c_str());
     if (key == "taken") script.taken = true;
+    if (key == "no_peers") script.peers = false;
     if (key == "heals") script.heals = true;
     if (key == "no_code") script.no_code = true;
     if (key == "memory_bytes") script.memory_bytes = std::strtoull(value.c_str(), nullptr, 10);

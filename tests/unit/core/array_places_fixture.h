@@ -41,6 +41,18 @@ class KeepingDevice final : public FakeDevice {
     WriteBack(identity);
     return Outcome::Ok();
   }
+  Outcome TakeFrom(Device& other, std::uint64_t identity, std::uint64_t bytes) override {
+    if (!reaches) return FakeDevice::TakeFrom(other, identity, bytes);
+    if (handing_over != nullptr) handing_over->Enter();
+    auto& from = static_cast<KeepingDevice&>(other);
+    const std::scoped_lock lock(mutex_, from.mutex_);
+    const auto at = from.kept_.find(identity);
+    if (at == from.kept_.end()) return Outcome::Ok();
+    kept_[identity] = at->second;
+    at->second.absent = nullptr;
+    ++taken;
+    return Outcome::Ok();
+  }
   void Forget(std::uint64_t identity) override {
     if (held) gate_.Enter();
     const std::scoped_lock lock(mutex_);
@@ -69,8 +81,9 @@ class KeepingDevice final : public FakeDevice {
     kept_.erase(identity);
   }
 
-  std::atomic<int> fetches{0}, forgotten{0};
-  std::atomic<bool> held{false}, broken{false}, comes_back{false};
+  std::atomic<int> fetches{0}, forgotten{0}, taken{0};
+  std::atomic<bool> held{false}, broken{false}, comes_back{false}, reaches{false};
+  Gate* handing_over = nullptr;
 
  private:
   struct Kept {

@@ -52,6 +52,86 @@ TEST_F(ArrayPlacesTest, AnotherDeviceHasItFetched) {
   EXPECT_EQ(Read("D"), (std::vector<float>{4, 8, 12})) << "the CPU's copy of B";
 }
 
+TEST_F(ArrayPlacesTest, AnotherDeviceTakesItOverIfItCan) {
+  StartWith(2);
+  for (KeepingDevice* const gpu : gpus_) gpu->reaches = true;
+  Make("", "A");
+  EXPECT_TRUE(Make("A", "B", "gpu1")->receipt->load) << "the copy is told with the job that wanted it";
+  EXPECT_EQ(LocationOf("A"), "gpu1");
+  EXPECT_EQ(gpus_[1]->taken, 1);
+  Make("A", "C", "gpu1");
+  EXPECT_EQ(gpus_[1]->taken, 1) << "it is there now";
+  gpus_[0]->Evict(store_->Open(kAlice, "A")->buffer->identity());
+  Make("A", "D", "gpu0");
+  EXPECT_EQ(gpus_[0]->taken, 1);
+  EXPECT_EQ(LocationOf("A"), "gpu0");
+  EXPECT_EQ(gpus_[0]->fetches + gpus_[1]->fetches, 0);
+  EXPECT_EQ(Read("A"), (std::vector<float>{2, 4, 6}));
+  EXPECT_EQ(Read("B"), (std::vector<float>{4, 8, 12}));
+  EXPECT_EQ(Read("D"), (std::vector<float>{4, 8, 12}));
+}
+
+TEST_F(ArrayPlacesTest, WhatATaskReliesOnIsNotTakenAway) {
+  StartWith(2);
+  for (KeepingDevice* const gpu : gpus_) gpu->reaches = true;
+  Make("", "A");
+  JobRequest loop = Making("A", "L");
+  loop.kernel = "loop";
+  Submit(loop, ++tag_);
+  const std::uint64_t runs = tag_;
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  Make("A", "B", "gpu1");
+  EXPECT_EQ(gpus_[1]->taken, 0);
+  EXPECT_EQ(gpus_[0]->fetches, 1) << "through the host";
+  gate_.Open();
+  EXPECT_TRUE(recorder_->AwaitEnd(runs)->error.ok());
+  EXPECT_EQ(Read("B"), (std::vector<float>{4, 8, 12}));
+  EXPECT_EQ(Read("L"), (std::vector<float>{4, 8, 12}));
+  Make("", "C");
+  Make("C", "D", "gpu1");
+  EXPECT_EQ(gpus_[1]->taken, 1) << "when nobody relies on it";
+}
+
+TEST_F(ArrayPlacesTest, AReaderComesWhileItIsTakenOver) {
+  StartWith(3);
+  Gate over;
+  for (KeepingDevice* const gpu : gpus_) gpu->reaches = true;
+  Make("", "A");
+  gpus_[1]->handing_over = &over;
+  Submit(Making("A", "B", "gpu1"), ++tag_);
+  const std::uint64_t first = tag_;
+  ASSERT_TRUE(over.AwaitEntered(1));
+  Submit(Making("A", "C", "gpu0"), ++tag_);
+  const std::uint64_t second = tag_;
+  Submit(Making("A", "D", "gpu2"), ++tag_);
+  const std::uint64_t third = tag_;
+  std::promise<absl::Status> read;
+  const auto buffer = store_->Open(kAlice, "A")->buffer;
+  store_->Fetch(buffer, [&](const absl::Status& status) { read.set_value(status); });
+  over.Open();
+  EXPECT_TRUE(read.get_future().get().ok());
+  EXPECT_EQ(ToFloats(*buffer), (std::vector<float>{2, 4, 6}));
+  for (const std::uint64_t tag : {first, second, third}) {
+    EXPECT_TRUE(recorder_->AwaitEnd(tag)->error.ok()) << recorder_->AwaitEnd(tag)->error;
+  }
+  for (const char* const name : {"B", "C", "D"}) EXPECT_EQ(Read(name), (std::vector<float>{4, 8, 12})) << name;
+}
+
+TEST_F(ArrayPlacesTest, ManyJobsOnThreeDevicesWantOneArray) {
+  StartWith(3);
+  for (KeepingDevice* const gpu : gpus_) gpu->reaches = true;
+  for (int round = 0; round < 30; ++round) {
+    const std::string name = absl::StrCat("A", round);
+    Make("", name);
+    const std::uint64_t first = tag_ + 1;
+    for (int i = 0; i < 12; ++i) Submit(Making(name, "", absl::StrCat("gpu", i % 3)), ++tag_);
+    for (std::uint64_t tag = first; tag <= tag_; ++tag) {
+      const auto end = recorder_->AwaitEnd(tag);
+      ASSERT_TRUE(end != nullptr && end->error.ok()) << (end == nullptr ? absl::OkStatus() : end->error);
+    }
+  }
+}
+
 TEST_F(ArrayPlacesTest, WhatMadeRoomIsReadOnTheHost) {
   StartWith(1);
   Make("", "A");

@@ -168,6 +168,8 @@ extern "C" __attribute__((visibility("default"))) const hotplate_cuda_table* hot
 #endif
       .upload = [](hotplate_cuda_device*, uint64_t, uint64_t, uint64_t, const void*, uint64_t) { return 0; },
       .fetch = [](hotplate_cuda_device*, uint64_t, hotplate_outcome* outcome) { Say(outcome, HOTPLATE_OK, ""); },
+      .take = [](hotplate_cuda_device*, hotplate_cuda_device*, uint64_t, uint64_t,
+                 hotplate_outcome* outcome) { Say(outcome, HOTPLATE_FAILED, "there is one device"); },
       .forget = [](hotplate_cuda_device*, uint64_t) {},
       .free_bytes = FreeBytes,
       .give_back = [](hotplate_cuda_device*) {},

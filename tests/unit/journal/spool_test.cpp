@@ -315,10 +315,11 @@ TEST_F(SpoolTest, ACopyOfASpoolIsThatOfTheCopiedJournal) {
 }
 
 TEST_F(SpoolTest, APruneSyncsOnceForManyJobs) {
-  std::atomic<int> groups = 0;
+  // Shared: the journal outlives the test's body.
+  const auto groups = std::make_shared<std::atomic<int>>(0);
   ASSERT_TRUE(journal_->Close("").ok());
   JournalOptions options = Options("g2");
-  options.writer.at_step = [&](std::string_view step) { groups += step == "group: committed"; };
+  options.writer.at_step = [groups](std::string_view step) { *groups += step == "group: committed"; };
   journal_ = Open(options);
   for (std::uint64_t number = 1; number <= 700; ++number) {
     journal_->Append(Accepted(number), Durability::kBehind);
@@ -326,7 +327,7 @@ TEST_F(SpoolTest, APruneSyncsOnceForManyJobs) {
     journal_->Append(JobFetched{.number = number, .time = At(1)}, Durability::kBehind);
   }
   ASSERT_TRUE(journal_->Write(Accepted(1000)).ok());
-  groups = 0;
+  *groups = 0;
   PruneBounds bounds{.now = At(100'000), .age = std::chrono::seconds(1)};
   // One that is to end does a batch, and says that there is more.
   bounds.stop = [] { return true; };
@@ -337,7 +338,7 @@ TEST_F(SpoolTest, APruneSyncsOnceForManyJobs) {
   const PruneReport second = Prune(*journal_, spool_.get(), bounds).value();
   EXPECT_EQ(second.released, 200u);
   EXPECT_FALSE(second.more);
-  EXPECT_LE(groups, 20) << "500 syncs take longer than a call may";
+  EXPECT_LE(*groups, 20) << "500 syncs take longer than a call may";
 }
 
 TEST_F(SpoolTest, ASweepRemovesWhatNoRecordHas) {

@@ -1,4 +1,6 @@
-// A device's resident arrays: pieces that come ahead of tasks, copies to the host, ends.
+// A device's resident arrays: pieces that come ahead of tasks, copies to the host and from other devices, ends.
+#include <cstdio>
+
 #include "kernels/devices/cuda/executor/executor.h"
 
 namespace hotplate {
@@ -74,6 +76,64 @@ Outcome DeviceExecutor::Fetch(std::uint64_t identity) {
   if (const Outcome o = Enter(); !o.ok()) return o;
   const Outcome fetched = resident_.Fetch(identity);
   return fetched.ok() ? fetched : Judge(fetched, nullptr, "a copy to the host", resident_.stream());
+}
+
+Outcome DeviceExecutor::Reach(const DeviceExecutor& other) const {
+  int can = 0;
+  const Outcome asked =
+      driver_.Check(driver_.cuDeviceCanAccessPeer(&can, device_, other.device_), "asking for peer access");
+  if (!asked.ok()) return asked;
+  if (can == 0) {
+    char text[80];
+    std::snprintf(text, sizeof text, "gpu%d has no peer access to gpu%d", index(), other.index());
+    return Outcome::Failed(text);
+  }
+  // Each time, since the other one may have another pool by now; the driver does nothing for what it has done already.
+  const DriverAccess access{.location_id = device_};
+  return driver_.Check(driver_.cuMemPoolSetAccess(other.pool_.get(), &access, 1), "peer access to a memory pool");
+}
+
+Outcome DeviceExecutor::CopyFrom(const DeviceExecutor& other, const ResidentArrays::Use& there, std::uint64_t identity,
+                                 std::uint64_t bytes, ResidentArrays::Use& here) {
+  CUstream_st* const stream = resident_.stream();
+  DevicePointer memory = 0;
+  const std::uint64_t memory_bytes = ResidentArrays::MemoryBytes(bytes);
+  Outcome made = AllocateAtOnce(memory_bytes, stream, memory);
+  if (made.code() == HOTPLATE_OUT_OF_MEMORY) made = AllocateWithRoom(memory_bytes, stream, memory);
+  if (!made.ok()) return made;
+  Outcome copied = other.resident_.Await(there, stream);
+  if (copied.ok()) {
+    const auto from = reinterpret_cast<DevicePointer>(there.memory());
+    copied = driver_.Check(driver_.cuMemcpyPeerAsync(memory, context_, from, other.context_, bytes, stream),
+                           "a copy from another device");
+  }
+  const Outcome over = driver_.Check(driver_.cuStreamSynchronize(stream), "a copy from another device");
+  if (copied.ok()) copied = over;
+  if (!copied.ok()) {
+    const Outcome judged = Judge(copied, nullptr, "a copy from another device", stream);
+    if (Usable().ok()) static_cast<void>(Free(memory, memory_bytes, stream));
+    return judged;
+  }
+  here = Keep(identity, bytes, bytes, memory, stream);
+  return here ? Outcome::Ok() : Outcome::Failed("an array could not be kept on the device");
+}
+
+Outcome DeviceExecutor::TakeFrom(DeviceExecutor& other, std::uint64_t identity, std::uint64_t bytes) {
+  const MutexLock lock(uploading_);
+  if (const Outcome o = Usable(); !o.ok()) return o;
+  if (const Outcome o = other.Usable(); !o.ok()) return o;
+  if (const Outcome o = Reach(other); !o.ok()) return o;
+  ResidentArrays::Use there = other.resident_.Find(identity, bytes);
+  if (!there) return Outcome::Ok();  // it was written to the host, and went
+  Outcome taken = Enter();
+  ResidentArrays::Use here;
+  if (taken.ok()) here = resident_.Find(identity, bytes);  // it was this one's before
+  if (taken.ok() && !here) taken = CopyFrom(other, there, identity, bytes, here);
+  if (taken.ok()) resident_.TakeHome(here, other.resident_, there);
+  here = {};
+  // The other one's last user frees it.
+  static_cast<void>(other.Enter());
+  return taken;
 }
 
 void DeviceExecutor::Forget(std::uint64_t identity) {

@@ -28,6 +28,7 @@ Outcome Driver::Load(void* library, Driver& driver) {
   take("cuDeviceGetUuid_v2", driver.cuDeviceGetUuid);
   take("cuDeviceGetAttribute", driver.cuDeviceGetAttribute);
   take("cuDeviceGetPCIBusId", driver.cuDeviceGetPCIBusId);
+  take("cuDeviceCanAccessPeer", driver.cuDeviceCanAccessPeer);
   take("cuDevicePrimaryCtxRetain", driver.cuDevicePrimaryCtxRetain);
   take("cuDevicePrimaryCtxRelease_v2", driver.cuDevicePrimaryCtxRelease);
   take("cuCtxSetCurrent", driver.cuCtxSetCurrent);
@@ -37,12 +38,14 @@ Outcome Driver::Load(void* library, Driver& driver) {
   take("cuMemPoolSetAttribute", driver.cuMemPoolSetAttribute);
   take("cuMemPoolGetAttribute", driver.cuMemPoolGetAttribute);
   take("cuMemPoolTrimTo", driver.cuMemPoolTrimTo);
+  take("cuMemPoolSetAccess", driver.cuMemPoolSetAccess);
   take("cuMemAllocFromPoolAsync", driver.cuMemAllocFromPoolAsync);
   take("cuMemFreeAsync", driver.cuMemFreeAsync);
   take("cuMemHostAlloc", driver.cuMemHostAlloc);
   take("cuMemFreeHost", driver.cuMemFreeHost);
   take("cuMemcpyHtoDAsync_v2", driver.cuMemcpyHtoDAsync);
   take("cuMemcpyDtoHAsync_v2", driver.cuMemcpyDtoHAsync);
+  take("cuMemcpyPeerAsync", driver.cuMemcpyPeerAsync);
   take("cuModuleLoadData", driver.cuModuleLoadData);
   take("cuModuleUnload", driver.cuModuleUnload);
   take("cuModuleGetFunction", driver.cuModuleGetFunction);

@@ -78,6 +78,13 @@ struct DriverPoolProperties {
   unsigned char reserved[56] = {};
 };
 
+// CUmemAccessDesc: a device that may read and write a pool's memory.
+struct DriverAccess {
+  int location_type = 1;  // a device
+  int location_id = 0;
+  int flags = 3;  // to read and to write
+};
+
 using DevicePointer = unsigned long long;  // CUdeviceptr
 using HostFunction = void (*)(void* user);
 
@@ -93,6 +100,7 @@ struct Driver {
   int (*cuDeviceGetUuid)(DriverUuid* uuid, int device) = nullptr;
   int (*cuDeviceGetAttribute)(int* value, int attribute, int device) = nullptr;
   int (*cuDeviceGetPCIBusId)(char* text, int length, int device) = nullptr;
+  int (*cuDeviceCanAccessPeer)(int* can, int device, int peer) = nullptr;
   int (*cuDevicePrimaryCtxRetain)(CUctx_st** context, int device) = nullptr;
   int (*cuDevicePrimaryCtxRelease)(int device) = nullptr;
   int (*cuCtxSetCurrent)(CUctx_st* context) = nullptr;
@@ -103,6 +111,7 @@ struct Driver {
   int (*cuMemPoolSetAttribute)(CUmemPoolHandle_st* pool, int attribute, void* value) = nullptr;
   int (*cuMemPoolGetAttribute)(CUmemPoolHandle_st* pool, int attribute, void* value) = nullptr;
   int (*cuMemPoolTrimTo)(CUmemPoolHandle_st* pool, std::size_t keep_bytes) = nullptr;
+  int (*cuMemPoolSetAccess)(CUmemPoolHandle_st* pool, const DriverAccess* accesses, std::size_t count) = nullptr;
   int (*cuMemAllocFromPoolAsync)(DevicePointer* memory, std::size_t bytes, CUmemPoolHandle_st* pool,
                                  CUstream_st* stream) = nullptr;
   int (*cuMemFreeAsync)(DevicePointer memory, CUstream_st* stream) = nullptr;
@@ -110,6 +119,8 @@ struct Driver {
   int (*cuMemFreeHost)(void* memory) = nullptr;
   int (*cuMemcpyHtoDAsync)(DevicePointer to, const void* from, std::size_t bytes, CUstream_st* stream) = nullptr;
   int (*cuMemcpyDtoHAsync)(void* to, DevicePointer from, std::size_t bytes, CUstream_st* stream) = nullptr;
+  int (*cuMemcpyPeerAsync)(DevicePointer to, CUctx_st* to_context, DevicePointer from, CUctx_st* from_context,
+                           std::size_t bytes, CUstream_st* stream) = nullptr;
 
   int (*cuModuleLoadData)(CUmod_st** module, const void* code) = nullptr;
   int (*cuModuleUnload)(CUmod_st* module) = nullptr;

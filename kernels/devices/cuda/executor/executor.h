@@ -94,6 +94,9 @@ class DeviceExecutor {
               std::uint64_t bytes);
   // Writes an array that lies here alone to the host; see ResidentArrays::Fetch. DEVICE_LOST and why.
   Outcome Fetch(std::uint64_t identity);
+  // Copies an array that lies on the other device alone to this one, which has it from then on, where the two reach
+  // each other; see Device::TakeFrom.
+  Outcome TakeFrom(DeviceExecutor& other, std::uint64_t identity, std::uint64_t bytes);
   void Forget(std::uint64_t identity);
 
   // Gives the pool's memory back to the device, except for a small rest, if no task has had memory for some seconds.
@@ -134,6 +137,11 @@ class DeviceExecutor {
   Outcome Shrink(std::uint64_t keep) ABSL_EXCLUSIVE_LOCKS_REQUIRED(allocating_);
   // "; beside it ran a, b": the kernels of the other lanes.
   std::string Neighbours(const LaneExecutor* lane) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // OK, or why the other device's pool cannot be read from here.
+  Outcome Reach(const DeviceExecutor& other) const;
+  // A copy of the other device's array in memory of its own; waits for it.
+  Outcome CopyFrom(const DeviceExecutor& other, const ResidentArrays::Use& there, std::uint64_t identity,
+                   std::uint64_t bytes, ResidentArrays::Use& here) ABSL_EXCLUSIVE_LOCKS_REQUIRED(uploading_);
   // ResidentArrays::CopyBack.
   Outcome CopyBack(const std::byte* memory, std::byte* host, std::uint64_t bytes);
 
@@ -168,8 +176,8 @@ class DeviceExecutor {
   bool shrunk_ ABSL_GUARDED_BY(mutex_) = true;  // since memory was last allocated or freed
   std::chrono::steady_clock::time_point last_touched_ ABSL_GUARDED_BY(mutex_);
 
-  // Held while a piece is copied, and while an array is fetched: both use an array that may be wanted for its room.
-  // Locked before all others.
+  // Held while a piece is copied, and while an array is fetched or taken over: all use an array that may be wanted for
+  // its room. Locked before all others.
   Mutex uploading_;
   std::unique_ptr<Staging> upload_staging_ ABSL_GUARDED_BY(uploading_);  // from the first upload on
 

@@ -201,6 +201,16 @@ Outcome ResidentArrays::Fetch(std::uint64_t identity) {
   return WriteBack(*use.array_);
 }
 
+void ResidentArrays::TakeHome(const Use& here, ResidentArrays& other, const Use& there) {
+  // Nobody else locks two of them.
+  static Mutex one_at_a_time;
+  const MutexLock alone(one_at_a_time);
+  const MutexLock lock(mutex_);
+  const MutexLock lock_there(other.mutex_);
+  while (other.IsWrittenBack(there.array_->identity)) other.changed_.Wait(other.mutex_);
+  if (!lost_ && !other.lost_) StateOf(*here.array_).home = std::exchange(other.StateOf(*there.array_).home, {});
+}
+
 void ResidentArrays::Disown(std::uint64_t identity) {
   const MutexLock lock(mutex_);
   while (IsWrittenBack(identity)) changed_.Wait(mutex_);

@@ -124,6 +124,11 @@ class ResidentArrays {
 
   // Writes the array to the host, if it lies here alone: once, however many ask at the same time.
   Outcome Fetch(std::uint64_t identity);
+  // Makes later work in the stream, which may be another device's, wait for the whole array.
+  Outcome Await(const Use& use, CUstream_st* stream) const { return Join(*use.array_, stream); }
+  // The copy `here` of the other device's array `there` is from now on the one that the host gets the bytes from, and
+  // the other one may be dropped. Both are in use, and whole. Nothing changes if the host has got the bytes meanwhile.
+  void TakeHome(const Use& here, ResidentArrays& other, const Use& there);
   // The array's memory on the host is about to go: from here on nothing is written there. Waits for a copy under way.
   void Disown(std::uint64_t identity);
   // The array will not be asked for again. Its memory goes with its last user.

@@ -306,6 +306,17 @@ class PluginDevice : public Device {
     device_->table().fetch(device_->get(), identity, &outcome);
     return Received(outcome);
   }
+  Outcome TakeFrom(Device& other, std::uint64_t identity, std::uint64_t bytes) override {
+    auto* const from = dynamic_cast<PluginDevice*>(&other);
+    if (from == nullptr || from == this) return Device::TakeFrom(other, identity, bytes);
+    hotplate_outcome outcome{};
+    const SharedLock lock_there(from->mutex_);
+    const SharedLock lock(mutex_);
+    if (from->device_ == nullptr) return Outcome::Failed(from->Closed());
+    if (device_ == nullptr) return Outcome::Failed(Closed());
+    device_->table().take(device_->get(), from->device_->get(), identity, bytes, &outcome);
+    return Received(outcome);
+  }
   // A closed device touches no memory of the host.
   void Forget(std::uint64_t identity) override {
     const SharedLock lock(mutex_);

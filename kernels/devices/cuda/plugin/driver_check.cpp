@@ -55,6 +55,12 @@ static_assert(offsetof(DriverPoolProperties, location_type) == offsetof(CUmemPoo
 static_assert(offsetof(DriverPoolProperties, location_id) == offsetof(CUmemPoolProps, location.id));
 static_assert(static_cast<int>(CU_MEM_ALLOCATION_TYPE_PINNED) == DriverPoolProperties{}.allocation_type);
 static_assert(static_cast<int>(CU_MEM_LOCATION_TYPE_DEVICE) == DriverPoolProperties{}.location_type);
+static_assert(sizeof(DriverAccess) == sizeof(CUmemAccessDesc));
+static_assert(offsetof(DriverAccess, location_type) == offsetof(CUmemAccessDesc, location.type));
+static_assert(offsetof(DriverAccess, location_id) == offsetof(CUmemAccessDesc, location.id));
+static_assert(offsetof(DriverAccess, flags) == offsetof(CUmemAccessDesc, flags));
+static_assert(static_cast<int>(CU_MEM_LOCATION_TYPE_DEVICE) == DriverAccess{}.location_type);
+static_assert(static_cast<int>(CU_MEM_ACCESS_FLAGS_PROT_READWRITE) == DriverAccess{}.flags);
 
 // Parameters: the same number, and each of the same size and kind. (A CUresult travels as an int; enums too.)
 template <typename Ours, typename Theirs>
@@ -78,6 +84,7 @@ HOTPLATE_SAME(cuDeviceGetName);
 HOTPLATE_SAME(cuDeviceGetUuid);
 HOTPLATE_SAME(cuDeviceGetAttribute);
 HOTPLATE_SAME(cuDeviceGetPCIBusId);
+HOTPLATE_SAME(cuDeviceCanAccessPeer);
 HOTPLATE_SAME(cuDevicePrimaryCtxRetain);
 HOTPLATE_SAME(cuDevicePrimaryCtxRelease);
 HOTPLATE_SAME(cuCtxSetCurrent);
@@ -87,12 +94,14 @@ HOTPLATE_SAME(cuMemPoolDestroy);
 HOTPLATE_SAME(cuMemPoolSetAttribute);
 HOTPLATE_SAME(cuMemPoolGetAttribute);
 HOTPLATE_SAME(cuMemPoolTrimTo);
+HOTPLATE_SAME(cuMemPoolSetAccess);
 HOTPLATE_SAME(cuMemAllocFromPoolAsync);
 HOTPLATE_SAME(cuMemFreeAsync);
 HOTPLATE_SAME(cuMemHostAlloc);
 HOTPLATE_SAME(cuMemFreeHost);
 HOTPLATE_SAME(cuMemcpyHtoDAsync);
 HOTPLATE_SAME(cuMemcpyDtoHAsync);
+HOTPLATE_SAME(cuMemcpyPeerAsync);
 HOTPLATE_SAME(cuModuleLoadData);
 HOTPLATE_SAME(cuModuleUnload);
 HOTPLATE_SAME(cuModuleGetFunction);

@@ -119,6 +119,11 @@ void Fetch(hotplate_cuda_device* device, uint64_t identity, hotplate_outcome* ou
   *outcome = Guarded([&] { return FromC(device)->Fetch(identity); }).plain();
 }
 
+void Take(hotplate_cuda_device* device, hotplate_cuda_device* other, uint64_t identity, uint64_t bytes,
+          hotplate_outcome* outcome) {
+  *outcome = Guarded([&] { return FromC(device)->TakeFrom(*FromC(other), identity, bytes); }).plain();
+}
+
 void Forget(hotplate_cuda_device* device, uint64_t identity) { FromC(device)->Forget(identity); }
 
 uint64_t FreeBytes(hotplate_cuda_device* device) { return FromC(device)->FreeBytes(); }
@@ -175,6 +180,7 @@ const hotplate_cuda_table& Table() {
       .run_task = RunTask,
       .upload = Upload,
       .fetch = Fetch,
+      .take = Take,
       .forget = Forget,
       .free_bytes = FreeBytes,
       .give_back = GiveBack,

@@ -26,7 +26,7 @@ extern "C" {
 #endif
 
 /* Raised with any change to this file or to kernels/call/abi.h. The first two fields of the table never move. */
-#define HOTPLATE_CUDA_ABI_VERSION 8
+#define HOTPLATE_CUDA_ABI_VERSION 9
 #define HOTPLATE_CUDA_ENTRY_POINT "hotplate_cuda_plugin"
 
 typedef struct hotplate_cuda_device hotplate_cuda_device;
@@ -134,6 +134,11 @@ typedef struct hotplate_cuda_table {
   /* Writes an array that lies on the device alone to its memory on the host (`data` of run_task), and waits for that.
    * Copies nothing if the host has it already. */
   void (*fetch)(hotplate_cuda_device* device, uint64_t identity, hotplate_outcome* outcome);
+  /* Copies an array that lies on the other device alone straight to this one, which has it from then on, and waits for
+   * that. The other one may keep a copy. Not OK, with the reason, and nothing has changed: there is no peer access, or
+   * no room here. */
+  void (*take)(hotplate_cuda_device* device, hotplate_cuda_device* other, uint64_t identity, uint64_t bytes,
+               hotplate_outcome* outcome);
   /* The array will not be used again; it need not be on the device. Waits only for a copy of it to the host that is
    * under way; afterwards the device does not touch the array's memory on the host. */
   void (*forget)(hotplate_cuda_device* device, uint64_t identity);
