@@ -11,7 +11,7 @@
 namespace hotplate::journal {
 namespace {
 
-std::string SharedFile(const char* folder, const Sha256& sha, bool npy) {
+std::string SharedPath(const char* folder, const Sha256& sha, bool npy) {
   return absl::StrCat(folder, "/", sha.Hex(), npy ? ".npy" : ".bin");
 }
 
@@ -38,7 +38,7 @@ absl::Status Spool::PlaceShared(std::span<const Disk::Bytes> pieces, const std::
   Disk& disk = *options_.disk;
   const auto sync = [&](const char* folder) { return disk.SyncFolder(absl::StrCat(options_.root, "/", folder)); };
   for (const char* const folder : kSharedFolders) {
-    file.file = SharedFile(folder, file.sha256, file.signature.has_value());
+    file.file = SharedPath(folder, file.sha256, file.signature.has_value());
     // A daemon that was killed may have left the name unsynced.
     if (access(PathOf(file).c_str(), F_OK) == 0) return sync(folder);
   }
@@ -50,7 +50,7 @@ absl::Status Spool::PlaceShared(std::span<const Disk::Bytes> pieces, const std::
     if (linked.ok()) linked = disk.Link(other, PathOf(file));
     if (linked.ok()) return sync("linked");
   }
-  file.file = SharedFile("shared", file.sha256, file.signature.has_value());
+  file.file = SharedPath("shared", file.sha256, file.signature.has_value());
   if (absl::Status room = Reserve(file.bytes); !room.ok()) {
     if (linked.ok()) return room;
     return absl::Status(room.code(),
@@ -80,7 +80,7 @@ absl::StatusOr<bool> Spool::RemoveShared(const Sha256& sha, std::uint64_t bytes)
   bool counted = false;
   for (const bool npy : {true, false}) {
     for (const char* const folder : kSharedFolders) {
-      const std::string path = absl::StrCat(options_.root, "/", SharedFile(folder, sha, npy));
+      const std::string path = absl::StrCat(options_.root, "/", SharedPath(folder, sha, npy));
       counted |= folder == kSharedFolders[0] && access(path.c_str(), F_OK) == 0;
       if (removed.ok()) removed = options_.disk->Remove(path);
     }

@@ -134,7 +134,10 @@ void DeviceCopies::Fetch(std::shared_ptr<const HostBuffer> buffer, Done done) {
   if (buffer->absent()) {
     MutexLock lock(mutex_);
     status = Wantable(*buffer);
-    if (status.ok()) return Want(places_.at(buffer->identity()).worker, std::move(buffer), kHost, {std::move(done)});
+    if (status.ok()) {
+      const std::size_t worker = places_.at(buffer->identity()).worker;
+      return Want(worker, std::move(buffer), kHost, {std::move(done)});
+    }
   }
   done(status);
 }

@@ -123,9 +123,9 @@ class DeviceCopies {
   // Where an array stayed.
   struct Place {
     std::size_t worker = 0;
-    std::string why_lost;  // empty: it is not
-    int holds = 0;         // tasks that rely on it
-    bool leaving = false;  // another device is taking it over
+    std::string why_lost = {};  // empty: it is not
+    int holds = 0;              // tasks that rely on it
+    bool leaving = false;       // another device is taking it over
   };
 
   DeviceCopies() = default;

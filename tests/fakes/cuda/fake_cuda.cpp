@@ -7,6 +7,7 @@
 #include "tests/fakes/cuda/fake_driver.h"
 
 using hotplate::DevicePointer;
+using hotplate::DriverAccess;
 using hotplate::DriverPoolProperties;
 using hotplate::DriverUuid;
 using hotplate::FakeCuda;

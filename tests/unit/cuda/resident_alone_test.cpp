@@ -17,15 +17,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A host array that may stay away; what it holds before it is fetched is wrong.
-struct Output : HostArray {
-  Output(std::uint64_t the_identity, std::size_t n) : HostArray(the_identity, n) {
-    may_stay = true;
-    std::fill(values.begin(), values.end(), -1.0F);
-  }
-  bool is_absent() { return std::atomic_ref(absent).load() != 0; }
-};
-
 class ResidentAloneTest : public ResidentTest {
  protected:
   void Run(HostArray& in, HostArray& out, std::size_t lane = 0) {

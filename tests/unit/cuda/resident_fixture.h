@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <numeric>
 #include <string>
@@ -29,6 +30,15 @@ struct HostArray {
   std::vector<float> values;
   bool may_stay = false;  // as an output: on the device alone
   std::uint32_t absent = 0;
+};
+
+// A host array that may stay away; what it holds before it is fetched is wrong.
+struct Output : HostArray {
+  Output(std::uint64_t the_identity, std::size_t n) : HostArray(the_identity, n) {
+    may_stay = true;
+    std::fill(values.begin(), values.end(), -1.0F);
+  }
+  bool is_absent() { return std::atomic_ref(absent).load() != 0; }
 };
 
 // One run of selu (y = 2x where x > 0, as all values here are) or vector_add.

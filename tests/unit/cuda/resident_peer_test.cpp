@@ -13,14 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct Output : HostArray {
-  Output(std::uint64_t the_identity, std::size_t n) : HostArray(the_identity, n) {
-    may_stay = true;
-    std::fill(values.begin(), values.end(), -1.0F);
-  }
-  bool is_absent() { return std::atomic_ref(absent).load() != 0; }
-};
-
 class ResidentPeerTest : public ResidentTest {
  protected:
   ~ResidentPeerTest() override {
@@ -98,7 +90,9 @@ TEST_F(ResidentPeerTest, AnArrayThatComesBackIsCopiedOnce) {
 }
 
 TEST_F(ResidentPeerTest, WithoutPeerAccessNothingChanges) {
-  OpenTwo({.peers = false});
+  FakeScript script;
+  script.peers = false;
+  OpenTwo(script);
   HostArray x(0, 1000);
   Output y(1, 1000);
   Run(lane(), x, y);
