@@ -104,6 +104,23 @@ TEST_F(ResidentPeerTest, WithoutPeerAccessNothingChanges) {
   EXPECT_TRUE(Doubled(y, x));
 }
 
+TEST_F(ResidentPeerTest, WithoutPinnedMemoryNothingChanges) {
+  HostArray x(0, 1000);
+  Output y(1, 1000);
+  OpenTwo();
+  Run(lane(), x, y);
+  there_lane_.reset();
+  there_.reset();
+  options_.pinned_bytes = 0;
+  Outcome why = Outcome::Ok();
+  there_ = DeviceExecutor::Open(options_, nullptr, nullptr, why);
+  ASSERT_NE(there_, nullptr) << why.message();
+  const Outcome taken = Take(y);
+  EXPECT_THAT(std::string(taken.message()), HasSubstr("no pinned memory to copy it to the host"));
+  EXPECT_TRUE(device_->Fetch(1).ok());
+  EXPECT_TRUE(Doubled(y, x));
+}
+
 TEST_F(ResidentPeerTest, WhereThereIsNoRoomNothingChanges) {
   OpenTwo();
   HostArray x(0, 1000);
@@ -166,6 +183,7 @@ TEST_F(ResidentPeerTest, ABrokenDeviceGivesNothing) {
   HostArray x(0, 1000);
   Output y(1, 1000);
   Run(lane(), x, y);
+  ASSERT_TRUE(there_->CanWriteBack());
   fake_.Break(there_->resident().stream(), kDriverIllegalAddress);
   EXPECT_FALSE(Take(y).ok());
   EXPECT_FALSE(there_->Usable().ok());

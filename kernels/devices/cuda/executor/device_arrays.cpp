@@ -126,6 +126,8 @@ Outcome DeviceExecutor::TakeFrom(DeviceExecutor& other, std::uint64_t identity, 
   ResidentArrays::Use there = other.resident_.Find(identity, bytes);
   if (!there) return Outcome::Ok();  // it was written to the host, and went
   Outcome taken = Enter();
+  // It is the one that will have to write it to the host.
+  if (taken.ok() && !CanWriteBack()) taken = Outcome::Failed("there is no pinned memory to copy it to the host");
   ResidentArrays::Use here;
   if (taken.ok()) here = resident_.Find(identity, bytes);  // it was this one's before
   if (taken.ok() && !here) taken = CopyFrom(other, there, identity, bytes, here);
