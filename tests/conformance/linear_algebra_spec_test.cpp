@@ -33,7 +33,7 @@ std::vector<Shape> Outputs(const char* kernel, const Inputs& shapes,
 }
 
 TEST(LinearAlgebraSpecs, RefuseWhatIsNotSquare) {
-  for (const char* kernel : {"cholesky", "eigh"}) {
+  for (const char* kernel : {"cholesky", "eig", "eigh"}) {
     EXPECT_THAT(Words(kernel, {{"a", {3, 4}}}), HasSubstr("a is [3, 4]; it must be a square matrix"));
     EXPECT_THAT(Words(kernel, {{"a", {3}}}), HasSubstr("a is [3]; it must be a square matrix"));
   }
@@ -44,6 +44,7 @@ TEST(LinearAlgebraSpecs, RefuseWhatIsNotSquare) {
 
 TEST(LinearAlgebraSpecs, RefuseWhatLapackCannotCount) {
   EXPECT_THAT(Words("eigh", {{"a", {32'767, 32'767}}}), HasSubstr("n may be at most 32766"));
+  EXPECT_THAT(Words("eig", {{"a", {8'000'001, 8'000'001}}}), HasSubstr("n may be at most 8000000"));
   EXPECT_THAT(Words("svd", {{"a", {20'001, 20'001}}}), HasSubstr("the shorter side may have at most 20000"));
   EXPECT_THAT(Words("svd", {{"a", {1, 16'777'217}}}), HasSubstr("the longer at most 16777216"));
   EXPECT_THAT(Words("batched_matvec", {{"a", {1, 0x80000000}}, {"x", {1, 0x80000000}}}),
@@ -69,6 +70,9 @@ TEST(LinearAlgebraSpecs, PromiseTheseShapes) {
               ElementsAre(Shape{5, 3}, Shape{3}, Shape{3, 3}));
   EXPECT_THAT(Outputs("svd", {{"a", {5, 3}}}, {{"compute", std::string("values")}}),
               ElementsAre(Shape{5, 0}, Shape{3}, Shape{0, 3}));
+  EXPECT_THAT(Outputs("eig", {{"a", {2, 3, 3}}}), ElementsAre(Shape{2, 3}, Shape{2, 3, 3}));
+  EXPECT_THAT(Outputs("eig", {{"a", {3, 3}}}, {{"compute", std::string("values")}}),
+              ElementsAre(Shape{3}, Shape{3, 0}));
   EXPECT_THAT(Outputs("eigh", {{"a", {2, 3, 3}}}), ElementsAre(Shape{2, 3}, Shape{2, 3, 3}));
   EXPECT_THAT(Outputs("eigh", {{"a", {3, 3}}}, {{"compute", std::string("values")}}),
               ElementsAre(Shape{3}, Shape{3, 0}));
