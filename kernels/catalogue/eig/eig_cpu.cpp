@@ -2,6 +2,7 @@
 #include <cmath>
 #include <complex>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 #include "kernels/call/for_type.h"
@@ -48,7 +49,7 @@ Workspace WorkspaceFor(std::size_t n, char job) {
       .matrix = n * n, .numbers = std::is_floating_point_v<T> ? 2 * n : n, .work = static_cast<std::size_t>(elements)};
 }
 
-char JobOf(const std::string& compute) { return compute == "vectors" ? 'V' : 'N'; }
+char JobOf(std::string_view compute) { return compute == "vectors" ? 'V' : 'N'; }
 
 // Columns of `parts`, matrix by columns, to eigenvectors in the columns of v, by rows. That of a real eigenvalue is one
 // column. Those of a pair, x + iy and x - iy, are the columns x and y; the first is of the positive imaginary part.
