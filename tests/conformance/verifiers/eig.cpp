@@ -20,8 +20,7 @@ enum class Kind { kRandom, kSymmetric, kTriangular, kJordan, kCycle, kIdentity, 
 
 Case Square(const std::string& name, DType dtype, const Shape& shape, const std::string& compute,
             Kind kind = Kind::kRandom) {
-  Case one{.name = std::string(Name(dtype)) + "_" + compute + "_" + name, .params = {{"compute", compute}}};
-  one.inputs = [=](std::mt19937_64& random) {
+  const auto inputs = [=](std::mt19937_64& random) {
     TestArray a({.dtype = dtype, .shape = shape});
     FillUniform(a, -1, 1, random);
     WithTypeOf<float, double, std::complex<float>, std::complex<double>>(dtype, [&](auto zero) {
@@ -44,7 +43,9 @@ Case Square(const std::string& name, DType dtype, const Shape& shape, const std:
     });
     return std::map<std::string, TestArray>{{"a", std::move(a)}};
   };
-  return one;
+  return {.name = std::string(Name(dtype)) + "_" + compute + "_" + name,
+          .params = {{"compute", compute}},
+          .inputs = inputs};
 }
 
 // One matrix of a call, by rows, and what came back for it; v is empty if no vectors were asked for.
