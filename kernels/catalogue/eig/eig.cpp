@@ -6,9 +6,6 @@
 namespace hotplate::eig {
 namespace {
 
-// LAPACK counts its workspace in 32 bits: up to 257 elements for each of a side's.
-constexpr std::int64_t kLargest = 8'000'000;
-
 bool WithVectors(const BoundCall& call) { return call.Choice("compute") == "vectors"; }
 
 // A complex product and sum are four real products and four sums.
@@ -20,7 +17,8 @@ Cost CostOf(const BoundCall& call) {
 }
 
 absl::Status Shapes(BoundCall& call) {
-  if (absl::Status square = CheckSquare(call, "a", kLargest); !square.ok()) return square;
+  // LAPACK counts its workspace in 32 bits, up to 257 elements for each row: no array holds a matrix of so many rows.
+  if (absl::Status square = CheckSquare(call, "a", kLongestLibrarySide); !square.ok()) return square;
   const Signature& a = call.Input("a");
   Signature w{.dtype = ComplexOf(a.dtype), .shape = a.shape}, v = w;
   w.shape.pop_back();
