@@ -67,6 +67,15 @@ def test_eigenvectors_of_any_square_matrices(gpu, x):
                 distances[nearest] = np.inf
 
 
+@pytest.mark.parametrize("axes", [7, 8])
+def test_complex_matrices_of_as_many_axes_as_there_can_be(gpu, axes):
+    """They were refused as having two more."""
+    x = C[:, :2, :2].reshape((2,) + (1,) * (axes - 3) + (2, 2))
+    same(xp.linalg.solve(xp.asarray(x), xp.ones(2)), np.linalg.solve(x, np.ones((*x.shape[:-1], 1)))[..., 0])
+    same(xp.linalg.inv(xp.asarray(x)), np.linalg.inv(x))
+    same(xp.linalg.svdvals(xp.asarray(x)), np.linalg.svd(x, compute_uv=False))
+
+
 def test_numpys_eig_of_arrays_is_the_standards(gpu):
     """Complex, also where NumPy's own would be real."""
     x = np.array([[0.0, -1.0], [1.0, 0.0]])
