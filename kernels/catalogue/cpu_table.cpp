@@ -2,6 +2,7 @@
 #include "kernels/catalogue/argsort/argsort.h"
 #include "kernels/catalogue/batched_matvec/batched_matvec.h"
 #include "kernels/catalogue/cholesky/cholesky.h"
+#include "kernels/catalogue/eig/eig.h"
 #include "kernels/catalogue/eigh/eigh.h"
 #include "kernels/catalogue/expression/expression.h"
 #include "kernels/catalogue/fft/fft.h"
@@ -42,6 +43,7 @@ std::span<const Launcher> Launchers() {
       {"argsort", argsort::RunCpu, argsort::PlanCpu},
       {"batched_matvec", batched_matvec::RunCpu},
       {"cholesky", cholesky::RunCpu},
+      {"eig", eig::RunCpu, eig::PlanCpu},
       {"eigh", eigh::RunCpu, eigh::PlanCpu},
       {"expression", expression::RunCpu},
       {"fft", fft::RunCpu, fft::PlanCpu},

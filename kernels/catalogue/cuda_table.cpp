@@ -45,7 +45,7 @@
 
 namespace hotplate {
 
-// There is no CUDA code of qr, searchsorted and slogdet: their specs say CpuOnly().
+// There is no CUDA code of eig, qr, searchsorted and slogdet: their specs say CpuOnly().
 std::span<const CudaLauncher> CudaLaunchers() {
   static constexpr CudaLauncher kLaunchers[] = {
       {"arange", arange::RunCuda},

@@ -6,6 +6,7 @@
 #include "kernels/catalogue/argsort/argsort.h"
 #include "kernels/catalogue/batched_matvec/batched_matvec.h"
 #include "kernels/catalogue/cholesky/cholesky.h"
+#include "kernels/catalogue/eig/eig.h"
 #include "kernels/catalogue/eigh/eigh.h"
 #include "kernels/catalogue/fft/fft.h"
 #include "kernels/catalogue/flatnonzero/flatnonzero.h"
@@ -46,6 +47,7 @@ const absl::StatusOr<Catalog>& TryBuiltinCatalog() {
       argsort::Spec(),
       batched_matvec::Spec(),
       cholesky::Spec(),
+      eig::Spec(),
       eigh::Spec(),
       fft::Spec(),
       flatnonzero::Spec(),

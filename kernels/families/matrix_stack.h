@@ -62,8 +62,10 @@ class MatrixTrouble {
   // matrix's.
   static constexpr char kLeft[] = ": the number of off-diagonal elements that are not zero yet";
   Outcome NoConvergence(std::int64_t info, const std::string& meaning, DType dtype) const {
+    const DType twice = dtype == DType::kFloat32 ? DType::kFloat64 : DType::kComplex128;
+    const bool wider = dtype == DType::kFloat32 || dtype == DType::kComplex64;
     return Outcome::Failed(which_ + (": the iteration did not converge (info " + std::to_string(info)) + meaning +
-                           "); scale the matrix" + (dtype == DType::kFloat32 ? ", or use float64" : ""));
+                           "); scale the matrix" + (wider ? ", or use " + std::string(Name(twice)) : ""));
   }
   // An argument that the library refused: a defect of the kernel, not of the input.
   Outcome Refused(std::int64_t info) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace hotplate {
 namespace {
@@ -85,12 +86,15 @@ std::string ToString(const ShapeRule& rule) {
 }
 
 std::optional<TypeRule> ParseTypeRule(std::string_view text) {
-  TypeRule rule{.fixed = ParseDType(text), .variable = {}, .to_float = false};
+  TypeRule rule{.fixed = ParseDType(text), .variable = {}};
   if (rule.fixed) return rule;
-  constexpr std::string_view kFloatOf = "float(";
-  if (text.starts_with(kFloatOf) && text.ends_with(')')) {
-    rule.to_float = true;
-    text = text.substr(kFloatOf.size(), text.size() - kFloatOf.size() - 1);
+  constexpr std::pair<std::string_view, TypeRule::Change> kChanges[] = {{"float(", TypeRule::Change::kFloat},
+                                                                        {"complex(", TypeRule::Change::kComplex}};
+  for (const auto& [start, change] : kChanges) {
+    if (!text.starts_with(start) || !text.ends_with(')')) continue;
+    rule.change = change;
+    text = text.substr(start.size(), text.size() - start.size() - 1);
+    break;
   }
   if (!IsIdentifier(text)) return std::nullopt;
   rule.variable = text;

@@ -1,5 +1,5 @@
 // The two small languages of a spec's arguments: symbolic shapes ("..., m, k", "at most n, k") and dtypes ("T",
-// "float(T)", "int32").
+// "float(T)", "complex(T)", "int32").
 #pragma once
 
 #include <cstdint>
@@ -37,9 +37,13 @@ std::optional<ShapeRule> ParseShapeRule(std::string_view text);
 std::string ToString(const ShapeRule& rule);
 
 struct TypeRule {
+  // From the variable's dtype to an output's. kFloat: the same if that is a float, else float64. kComplex: complex
+  // numbers of its precision.
+  enum class Change { kNone, kFloat, kComplex };
+
   std::optional<DType> fixed;
-  std::string variable;   // if none is fixed; for outputs also a choice parameter that names the dtype
-  bool to_float = false;  // the variable's dtype if that is a float, else float64
+  std::string variable;  // if none is fixed; for outputs also a choice parameter that names the dtype
+  Change change = Change::kNone;
 };
 
 // An argument's type and shape, parsed.
@@ -48,7 +52,7 @@ struct ArgumentRules {
   ShapeRule shape;
 };
 
-// A dtype's name, "float(NAME)", or NAME; nothing for another text.
+// A dtype's name, "float(NAME)", "complex(NAME)", or NAME; nothing for another text.
 std::optional<TypeRule> ParseTypeRule(std::string_view text);
 
 // Lower-case letters, digits and underscores, a letter first: the names of kernels, parameters and arrays.

@@ -121,7 +121,8 @@ class CallBuilder {
     for (const ArgumentRules& output : spec_.output_rules()) {
       const TypeRule& rule = output.type;
       DType dtype = rule.fixed ? *rule.fixed : Determined(rule.variable);
-      if (rule.to_float && !IsFloating(dtype)) dtype = DType::kFloat64;
+      if (rule.change == TypeRule::Change::kFloat && !IsFloating(dtype)) dtype = DType::kFloat64;
+      if (rule.change == TypeRule::Change::kComplex) dtype = ComplexOf(dtype);
       call_.outputs.push_back({.dtype = dtype, .shape = {}});
     }
   }

@@ -47,8 +47,9 @@ struct TypeVariable {
 
 struct ArgumentSpec {
   std::string name;
-  // A type variable ("T"), "float(T)" (T if T is a float, else float64), or a dtype's name ("int32"). An output may
-  // also name a choice parameter ("dtype"), unless an input's type variable has that name; its value is then the dtype.
+  // A type variable ("T"), "float(T)" (T if T is a float, else float64), "complex(T)" (complex numbers of T's
+  // precision), or a dtype's name ("int32"). An output may also name a choice parameter ("dtype"), unless an input's
+  // type variable has that name; its value is then the dtype.
   std::string type;
   // Comma-separated symbols, numbers, and at most one "..."; "" is a scalar. A symbol is bound by an input's size or by
   // an int parameter of that name. "..." is the same in all arguments. Inputs that all have "broadcast ..." follow

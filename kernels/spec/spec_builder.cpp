@@ -179,8 +179,9 @@ absl::StatusOr<KernelSpec> KernelSpecBuilder::Build() {
     const std::optional<TypeRule> type = ParseTypeRule(input.type);
     const std::optional<ShapeRule> shape = ParseShapeRule(input.shape);
     const std::string it = "input \"" + input.name + "\" ";
-    if (!proof.Require(type && !type->to_float && (type->fixed || variables.contains(type->variable)),
-                       it + "has the unknown type \"" + input.type + "\"") ||
+    if (!proof.Require(
+            type && type->change == TypeRule::Change::kNone && (type->fixed || variables.contains(type->variable)),
+            it + "has the unknown type \"" + input.type + "\"") ||
         !proof.Require(shape && !shape->at_most, it + "has the unreadable shape \"" + input.shape + "\"")) {
       return proof.status();
     }
@@ -207,6 +208,14 @@ absl::StatusOr<KernelSpec> KernelSpecBuilder::Build() {
             it + "has the type \"" + output.type + "\", which no input and no choice of dtypes determines") ||
         !proof.Require(shape.has_value(), it + "has the unreadable shape \"" + output.shape + "\"")) {
       return proof.status();
+    }
+    for (const TypeVariable& variable : spec_.type_variables_) {
+      if (type->change != TypeRule::Change::kComplex || variable.name != type->variable) continue;
+      for (const DType dtype : variable.dtypes) {
+        proof.Require(IsComplex(ComplexOf(dtype)), it + "has the type \"" + output.type +
+                                                       "\", and there are no complex numbers of " +
+                                                       std::string(Name(dtype)));
+      }
     }
     proof.Require(!shape->broadcasts, it + "has \"broadcast ...\"; what the inputs become is \"...\"");
     spec_.output_rules_.push_back({*type, *shape});

@@ -1,5 +1,7 @@
 #include "tests/conformance/bad_data.h"
 
+#include <algorithm>
+#include <complex>
 #include <limits>
 
 #include "kernels/call/abi.h"
@@ -18,6 +20,20 @@ Case Spoilt(const std::string& name, DType dtype, const Shape& shape, std::size_
               using T = decltype(zero);
               const auto elements = a.Elements<T>();
               for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = i / n % n == i % n ? 1 : 0;
+              elements[at] = static_cast<T>(value);
+            });
+            return std::map<std::string, TestArray>{{"a", std::move(a)}};
+          }};
+}
+
+// A stack of zeros but for one element.
+Case SpoiltComplex(DType dtype, const Shape& shape, std::size_t at, std::complex<double> value) {
+  return {.name = std::string(Name(dtype)) + "_" + std::to_string(at), .params = {}, .inputs = [=](std::mt19937_64&) {
+            TestArray a({.dtype = dtype, .shape = shape});
+            WithTypeOf<std::complex<float>, std::complex<double>>(dtype, [&](auto zero) {
+              using T = decltype(zero);
+              const auto elements = a.Elements<T>();
+              std::fill(elements.begin(), elements.end(), zero);
               elements[at] = static_cast<T>(value);
             });
             return std::map<std::string, TestArray>{{"a", std::move(a)}};
@@ -130,13 +146,19 @@ std::vector<BadData> BadDataCases() {
     all.push_back(BadPoints(dtype, "points", 0, kNan));
     all.push_back(BadPoints(dtype, "points", 8999, -kInf));
     all.push_back(BadPoints(dtype, "initial", 20, kInf));
-    for (const char* kernel : {"cholesky", "eigh", "qr", "svd"}) {
+    for (const char* kernel : {"cholesky", "eig", "eigh", "qr", "svd"}) {
       all.push_back({kernel, Spoilt("nan", dtype, {6, 6}, 13, kNan), HOTPLATE_INVALID, "a holds a NaN or an infinity"});
       all.push_back({kernel, Spoilt("infinity", dtype, {300, 300}, 299 * 300, -kInf), HOTPLATE_INVALID,
                      "a holds a NaN or an infinity"});
       all.push_back({kernel, Spoilt("stack_nan", dtype, {3, 4, 4}, 16 + 8, kNan), HOTPLATE_INVALID,
                      "matrix 1 of the 3 in a (counted from 0) holds a NaN or an infinity"});
     }
+  }
+  for (const DType dtype : {DType::kComplex64, DType::kComplex128}) {
+    all.push_back(
+        {"eig", SpoiltComplex(dtype, {5, 5}, 7, {0, kNan}), HOTPLATE_INVALID, "a holds a NaN or an infinity"});
+    all.push_back({"eig", SpoiltComplex(dtype, {3, 4, 4}, 16 + 15, {kInf, 0}), HOTPLATE_INVALID,
+                   "matrix 1 of the 3 in a (counted from 0) holds a NaN or an infinity"});
   }
   all.push_back(WithoutRange("nan", DType::kFloat32, kNan, histogram::kNotFinite));
   all.push_back(WithoutRange("infinity", DType::kFloat64, kInf, histogram::kNotFinite));

@@ -20,7 +20,9 @@ std::vector<BadData> BadDataCases();
 // What is said of a matrix of this dtype that LAPACK or cuSOLVER gave up; `info`: and what it means.
 inline std::string GivenUp(const std::string& info, DType dtype) {
   return "the iteration did not converge (info " + info + "); scale the matrix" +
-         (dtype == DType::kFloat32 ? ", or use float64" : "");
+         (dtype == DType::kFloat32     ? ", or use float64"
+          : dtype == DType::kComplex64 ? ", or use complex128"
+                                       : "");
 }
 inline constexpr char kThreeLeft[] = "3: the number of off-diagonal elements that are not zero yet";
 

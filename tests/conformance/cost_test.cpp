@@ -36,6 +36,8 @@ std::vector<CostRow> CostRows() {
       {"batched_matvec", {}, {{"a", {kFloat32, {5, 3}}}, {"x", {kFloat32, {4, 3}}}}, 4 * 30, (15 + 12 + 20) * 4},
       {"batched_matvec", {}, {{"a", {kFloat64, {4, 5, 3}}}, {"x", {kFloat64, {4, 3}}}}, 4 * 30, (60 + 12 + 20) * 8},
       {"cholesky", {}, {{"a", {kFloat64, {2, 6, 6}}}}, 2 * 72, 2 * (36 + 36) * 8},
+      {"eig", {}, {{"a", {kFloat32, {2, 6, 6}}}}, 2 * 79 * 72, 2 * (36 * 4 + (6 + 36) * 8)},
+      {"eig", {{"compute", Chosen("values")}}, {{"a", {kComplex64, {6, 6}}}}, 4 * 10 * 216, (36 + 6) * 8},
       {"eigh", {}, {{"a", {kFloat32, {2, 6, 6}}}}, 2 * 9 * 216, 2 * (36 + 36 + 6) * 4},
       {"eigh", {{"compute", Chosen("values")}}, {{"a", {kFloat64, {6, 6}}}}, 288, (36 + 6) * 8},
       // Three transforms of 8 points; one of real numbers, which has 5 points in its result.

@@ -22,6 +22,8 @@ std::vector<LargeCall> LargeCalls() {
       {"argsort", {}, OneX(kFloat32), many, 2 * kMany * 8, kMany * (2 * 4 + 2 * 4)},
       {"batched_matvec", {}, {{"a", {kFloat32, {kRows, 64, 64}}}, {"x", {kFloat32, {kRows, 64}}}}, {kRows, 64}, 0, 0},
       {"cholesky", {}, {{"a", {kFloat32, {50'000, 50'000}}}}, {50'000, 50'000}, 0, 50'000 * 4},
+      // A matrix's vectors as LAPACK gives them; on a GPU it is refused.
+      {"eig", {}, {{"a", {kFloat32, {4, 30'000, 30'000}}}}, {4, 30'000}, std::uint64_t{30'000} * 30'000 * 4, 0},
       // LAPACK's 2 n^2; a copy of a matrix and as much on a GPU.
       {"eigh",
        {},

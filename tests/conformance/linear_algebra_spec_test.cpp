@@ -33,7 +33,7 @@ std::vector<Shape> Outputs(const char* kernel, const Inputs& shapes,
 }
 
 TEST(LinearAlgebraSpecs, RefuseWhatIsNotSquare) {
-  for (const char* kernel : {"cholesky", "eigh"}) {
+  for (const char* kernel : {"cholesky", "eig", "eigh"}) {
     EXPECT_THAT(Words(kernel, {{"a", {3, 4}}}), HasSubstr("a is [3, 4]; it must be a square matrix"));
     EXPECT_THAT(Words(kernel, {{"a", {3}}}), HasSubstr("a is [3]; it must be a square matrix"));
   }
@@ -69,6 +69,9 @@ TEST(LinearAlgebraSpecs, PromiseTheseShapes) {
               ElementsAre(Shape{5, 3}, Shape{3}, Shape{3, 3}));
   EXPECT_THAT(Outputs("svd", {{"a", {5, 3}}}, {{"compute", std::string("values")}}),
               ElementsAre(Shape{5, 0}, Shape{3}, Shape{0, 3}));
+  EXPECT_THAT(Outputs("eig", {{"a", {2, 3, 3}}}), ElementsAre(Shape{2, 3}, Shape{2, 3, 3}));
+  EXPECT_THAT(Outputs("eig", {{"a", {3, 3}}}, {{"compute", std::string("values")}}),
+              ElementsAre(Shape{3}, Shape{3, 0}));
   EXPECT_THAT(Outputs("eigh", {{"a", {2, 3, 3}}}), ElementsAre(Shape{2, 3}, Shape{2, 3, 3}));
   EXPECT_THAT(Outputs("eigh", {{"a", {3, 3}}}, {{"compute", std::string("values")}}),
               ElementsAre(Shape{3}, Shape{3, 0}));

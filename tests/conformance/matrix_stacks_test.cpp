@@ -11,7 +11,7 @@
 namespace hotplate::conformance {
 namespace {
 
-// Of one kernel: inputs by name, and svd's and eigh's choice where it is not the default.
+// Of one kernel: inputs by name, and svd's, eig's and eigh's choice where it is not the default.
 struct StackCall {
   const char* kernel;
   std::map<std::string, Shape> inputs;
@@ -35,6 +35,9 @@ TEST(MatrixStacks, WithoutElementsTakeNoMemoryAndNoTime) {
   const StackCall calls[] = {
       {"cholesky", {{"a", {kMany, 0, 0}}}},
       {"cholesky", {{"a", {0, kWide, kWide}}}},
+      {"eig", {{"a", {kMany, 0, 0}}}},
+      {"eig", {{"a", {0, kWide, kWide}}}},
+      {"eig", {{"a", {0, kWide, kWide}}}, "values"},
       {"eigh", {{"a", {kMany, 0, 0}}}},
       {"eigh", {{"a", {0, 32'766, 32'766}}}},
       {"eigh", {{"a", {0, 32'766, 32'766}}}, "values"},
@@ -83,11 +86,9 @@ class BareLane : public Lane {
 TEST(MatrixStacks, EndBetweenTwoMatricesWhenCancelled) {
   const std::unique_ptr<Device> device = OpenCpuDevice({.lanes = 1, .threads = 2});
   BareLane lane;
-  const StackCall calls[] = {{"cholesky", {{"a", {3, 4, 4}}}},
-                             {"eigh", {{"a", {3, 4, 4}}}},
-                             {"solve", {{"a", {3, 4, 4}}, {"b", {3, 4, 2}}}},
-                             {"svd", {{"a", {3, 5, 4}}}, "thin"},
-                             {"svd", {{"a", {3, 5, 0}}}, "full"}};
+  const StackCall calls[] = {{"cholesky", {{"a", {3, 4, 4}}}},    {"eig", {{"a", {3, 4, 4}}}},
+                             {"eigh", {{"a", {3, 4, 4}}}},        {"solve", {{"a", {3, 4, 4}}, {"b", {3, 4, 2}}}},
+                             {"svd", {{"a", {3, 5, 4}}}, "thin"}, {"svd", {{"a", {3, 5, 0}}}, "full"}};
   for (const StackCall& call : calls) {
     absl::StatusOr<Launch> launch = Prepare(call.kernel, CaseOf(call), *device);
     ASSERT_TRUE(launch.ok()) << launch.status();

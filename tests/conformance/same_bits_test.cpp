@@ -53,6 +53,7 @@ std::vector<Case> LargeCases(const std::string& kernel) {
     if (kernel == "slogdet") add({{"a", {250, 250}}});
     if (kernel == "qr") add({{"a", {250, 200}}});
     if (kernel == "cholesky") add({{"a", {250, 250}}});
+    if (kernel == "eig") add({{"a", {150, 150}}});
     if (kernel == "eigh") add({{"a", {150, 150}}});
     if (kernel == "svd") add({{"a", {160, 120}}}, {{"compute", std::string("thin")}});
     if (kernel == "norm") add({{"x", {300'001}}});

@@ -8,6 +8,7 @@ std::span<const KernelSuite> KernelSuites() {
       {"argsort", ArgsortCases, VerifyArgsort},
       {"batched_matvec", BatchedMatvecCases, VerifyBatchedMatvec},
       {"cholesky", CholeskyCases, VerifyCholesky},
+      {"eig", EigCases, VerifyEig},
       {"eigh", EighCases, VerifyEigh},
       {"fft", FftCases, VerifyFft},
       {"flatnonzero", FlatnonzeroCases, VerifyFlatnonzero},

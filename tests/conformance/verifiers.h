@@ -17,6 +17,9 @@ Verdict VerifyBatchedMatvec(const Executed& executed);
 std::vector<Case> CholeskyCases();
 Verdict VerifyCholesky(const Executed& executed);
 
+std::vector<Case> EigCases();
+Verdict VerifyEig(const Executed& executed);
+
 std::vector<Case> EighCases();
 Verdict VerifyEigh(const Executed& executed);
 

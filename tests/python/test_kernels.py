@@ -15,8 +15,8 @@ EPS = {np.dtype(name): np.finfo(name).eps for name in FLOATS}
 
 
 def floating(dtype):
-    """What a function of real numbers makes of it: integers are computed in float64."""
-    return "float32" if dtype == "float32" else "float64"
+    """The real numbers that a function makes of it: integers are computed in float64."""
+    return "float32" if dtype in ("float32", "complex64") else "float64"
 
 
 def numbers(dtype, *shape, seed=1):
@@ -45,7 +45,7 @@ def same(got, expected, within=0.0):
 
 def test_every_kernel_has_a_test(gpu):
     there = set(gpu.kernels)
-    assert len(there) >= 33
+    assert len(there) >= 34
     assert there - {name[len("test_"):] for name in globals() if name.startswith("test_")} == set()
 
 
@@ -82,6 +82,33 @@ def positive_definite(dtype, *shape):
 def test_cholesky(gpu, dtype):
     a = positive_definite(dtype, 3, 12, 12)
     same(gpu.cholesky(a), np.linalg.cholesky(a), within=60)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "complex64", "complex128"])
+def test_eig(gpu, dtype):
+    a = numbers(floating(dtype), 3, 10, 10)
+    if dtype.startswith("complex"):
+        a = (a + 1j * numbers(floating(dtype), 3, 10, 10, seed=2)).astype(dtype)
+    w, v = gpu.eig(a)
+    complexes = {"float32": "complex64", "float64": "complex128"}.get(dtype, dtype)
+    assert (w.dtype, v.dtype, w.shape, v.shape) == (complexes, complexes, (3, 10), (3, 10, 10))
+    within = 400 * np.finfo(dtype).eps
+    np.testing.assert_allclose(a @ v, v * w[:, np.newaxis, :], atol=within)
+    np.testing.assert_allclose(np.linalg.norm(v, axis=-2), 1, rtol=within)
+    for one, expected in zip(w, np.linalg.eigvals(a), strict=True):
+        nearest = np.abs(one[:, np.newaxis] - expected).argmin(axis=0)
+        assert sorted(nearest) == list(range(10)), "each is there once"
+        np.testing.assert_allclose(one[nearest], expected, atol=10 * within)
+    alone = gpu.eig(a, compute="values")
+    np.testing.assert_allclose(alone.w.sum(axis=-1), np.trace(a, axis1=-2, axis2=-1), atol=within)
+    assert (alone.v.dtype, alone.v.shape) == (complexes, (3, 10, 0))
+
+
+def test_eig_names_the_matrix_of_a_stack_that_is_not_finite(gpu):
+    a = np.stack([np.eye(4)] * 3)
+    a[1, 2, 3] = np.nan
+    with pytest.raises(RuntimeError, match="matrix 1 of the 3 in a .counted from 0. holds a NaN or an infinity"):
+        gpu.eig(a)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

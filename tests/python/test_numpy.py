@@ -45,6 +45,7 @@ SQUARES = [{"a": (5, 5)}, {"a": (2, 4, 4)}, {"a": (0, 3, 3)}]
 SHAPES = {
     "argsort": [{"x": (9,)}, {"x": (3, 4)}, {"x": (2, 3, 4)}, {"x": (0,)}],
     "cholesky": SQUARES,
+    "eig": SQUARES,
     "eigh": SQUARES,
     "fft": [{"x": (6,)}, {"x": (3, 4)}, {"x": (2, 3, 5)}],
     "flatnonzero": [{"x": ()}, {"x": (40,)}, {"x": (3, 4)}, {"x": (2, 0)}],
@@ -98,6 +99,11 @@ def arange(stop, start=0, step=1, dtype="auto"):
 
 def cholesky(a):
     return np.linalg.cholesky(a)
+
+
+def eig(a, compute="vectors"):
+    w, v = (part.astype(np.result_type(a.dtype, np.complex64)) for part in np.linalg.eig(a))
+    return w, v if compute == "vectors" else v[..., :0]
 
 
 def eigh(a, compute="vectors"):
@@ -235,7 +241,7 @@ def svd(a, compute=None, full_matrices=None, compute_uv=None):
 
 
 REFERENCES = {function.__name__: function for function in (
-    arange, argsort, cholesky, eigh, fft, flatnonzero, full, histogram, linspace, matmul, norm, qr, random, reduce, searchsorted, slogdet,
+    arange, argsort, cholesky, eig, eigh, fft, flatnonzero, full, histogram, linspace, matmul, norm, qr, random, reduce, searchsorted, slogdet,
     solve, sort, svd)}
 
 
@@ -251,6 +257,8 @@ def compare(kernel, got, expected, arrays, params):
             assert ((got >= params.get("low", 0)) & (got < params.get("high", 0))).all()
         return
     several = isinstance(expected, tuple)
+    if kernel == "eig":  # complex, where NumPy has real numbers if all of them are
+        expected = tuple(one.astype(np.result_type(one.dtype, np.complex64)) for one in expected)
     if several:
         assert [(one.dtype, one.shape) for one in got] == [(one.dtype, one.shape) for one in expected]
     if kernel == "svd" and several and "values" not in params.values():
@@ -268,6 +276,17 @@ def compare(kernel, got, expected, arrays, params):
         same(r, np.triu(r))
         product = q.swapaxes(-1, -2) @ q
         same(product, np.broadcast_to(np.eye(q.shape[-1], dtype=a.dtype), product.shape), within=60)
+        return
+    if kernel == "eig":
+        (w, v), a = got, arrays["a"]
+        within = 400 * EPS[w.real.dtype]
+        for one, other in zip(w.reshape(-1, w.shape[-1]), expected[0].reshape(-1, w.shape[-1]), strict=True):
+            nearest = np.abs(one[:, np.newaxis] - other).argmin(axis=0)
+            assert sorted(nearest) == list(range(len(one))), "each is there once"
+            np.testing.assert_allclose(one[nearest], other, atol=within)
+        if v.size:
+            np.testing.assert_allclose(a @ v, v * w[..., np.newaxis, :], atol=within)
+            np.testing.assert_allclose(np.linalg.norm(v, axis=-2), 1, rtol=within)
         return
     if kernel == "eigh" and "values" not in params.values():
         same(got[0], expected[0], within=100)
@@ -430,6 +449,7 @@ NUMPYS = {
     "argsort": Called(np.argsort, {"a": np.arange(12.0).reshape(3, 4) * 7 % 12}, {  # not all kinds keep the order of equals
         "axis": [-1, 0, 1, None], "kind": KINDS, "order": [None], "stable": [None, True]}),
     "cholesky": Called(np.linalg.cholesky, {"a": SYMMETRIC}, {"upper": [None, False, Instead(True)]}),
+    "eig": Called(np.linalg.eig, {"a": SYMMETRIC}, {}),
     "eigh": Called(np.linalg.eigh, {"a": SYMMETRIC}, {"UPLO": ["L", "l", Instead("U")]}),
     "fft": Called(np.fft.fft, {"a": Q}, {
         "n": [None, 3, 9], "axis": [-1, 1, Instead(0)], "norm": ["ortho", "forward", "backward"], "out": [None]}),

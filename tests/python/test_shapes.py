@@ -130,6 +130,7 @@ def test_integers_are_computed_in_float64_as_numpy_linalg_does(gpu, dtype):
     a, b = np.array([[3, 0], [0, 1]]).astype(dtype), np.array([1, 0]).astype(dtype)
     for got, expected in ((gpu.cholesky(a), np.linalg.cholesky(a)), (gpu.solve(a, b), np.linalg.solve(a, b)),
                           (gpu.svd(a).s, np.linalg.svd(a, compute_uv=False)), (gpu.eigh(a).w, np.linalg.eigvalsh(a)),
+                          (gpu.eig(a).w, np.linalg.eigvals(a).astype(complex)),
                           (gpu.fft(a), np.fft.fft(a)),
                           # Also beside others, where NumPy's own promotion would be narrower.
                           (gpu.solve(a, b.astype("float32")), np.linalg.solve(a, b.astype("float32"))),
@@ -150,7 +151,7 @@ def test_integers_become_complex_where_there_is_nothing_else(gpu):
 
 # Of the kernels with inputs that may not be integers: those that take integers as float64, as NumPy's own function of
 # that kind does. Of the others NumPy's results would be integers: there the caller is to say so.
-FLOATS_OF_INTEGERS = {"cholesky", "eigh", "fft", "kmeans", "qr", "slogdet", "solve", "svd"}
+FLOATS_OF_INTEGERS = {"cholesky", "eig", "eigh", "fft", "kmeans", "qr", "slogdet", "solve", "svd"}
 
 
 def test_what_becomes_of_integers_is_decided_for_each_kernel(gpu):

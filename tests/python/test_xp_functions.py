@@ -275,7 +275,7 @@ def test_empty_results_stay_on_the_device(gpu):
     for made in (np.cumsum(none), xp.concat([none, none]), xp.stack([none, none]), xp.repeat(x, 0), xp.repeat(x, [0, 0, 0]), xp.tile(x, 0),
                  xp.take_along_axis(x, xp.arange(0)), xp.searchsorted(none, 1.0), xp.isin(x, none), xp.unique_counts(none).counts,
                  *xp.linalg.qr(square), xp.linalg.matrix_power(square, 0), xp.linalg.matrix_power(square, 2), *xp.linalg.svd(square),
-                 *xp.linalg.eigh(square), *xp.linalg.slogdet(square), xp.linalg.inv(square)):
+                 *xp.linalg.eig(square), *xp.linalg.eigh(square), *xp.linalg.slogdet(square), xp.linalg.inv(square)):
         assert made._now().device == "cpu0"
 
 

@@ -45,6 +45,54 @@ def test_eigenvectors(gpu, x):
     np.testing.assert_allclose(dagger(v) @ v, np.broadcast_to(np.eye(4), v.shape), atol=1e-12)
 
 
+@pytest.mark.parametrize("x", [R, C, R.astype("float32"), C.astype("complex64"), H.real.copy(), I[:, :3, :3], np.triu(R), np.roll(np.eye(5), 1, 0)],
+                         ids=["real", "complex", "float32", "complex64", "symmetric", "integers", "triangular", "cycle"])
+def test_eigenvectors_of_any_square_matrices(gpu, x):
+    result = xp.linalg.eig(xp.asarray(x))
+    w, v = result.eigenvalues.numpy(), result.eigenvectors.numpy()
+    single = x.dtype in ("float32", "complex64")
+    assert w.dtype == v.dtype == ("complex64" if single else "complex128"), "also where all of them are real"
+    assert (w.shape, v.shape) == (x.shape[:-1], x.shape)
+    atol = 1e-4 if single else 1e-11
+    np.testing.assert_allclose(x @ v, v * w[..., None, :], atol=atol)
+    np.testing.assert_allclose(np.linalg.norm(v, axis=-2), 1, rtol=atol)
+    alone = xp.linalg.eigvals(xp.asarray(x)).numpy()
+    assert (alone.dtype, alone.shape) == (w.dtype, w.shape)
+    for values in (w, alone):
+        for one, expected in zip(values.reshape(-1, w.shape[-1]), np.linalg.eigvals(x).reshape(-1, w.shape[-1]), strict=True):
+            distances = np.abs(one[:, None] - expected)
+            for place in range(len(one)):  # one after the other, since some are equal
+                nearest = distances[:, place].argmin()
+                assert distances[nearest, place] < atol
+                distances[nearest] = np.inf
+
+
+@pytest.mark.parametrize("axes", [7, 8])
+def test_complex_matrices_of_as_many_axes_as_there_can_be(gpu, axes):
+    """They were refused as having two more."""
+    x = C[:, :2, :2].reshape((2,) + (1,) * (axes - 3) + (2, 2))
+    same(xp.linalg.solve(xp.asarray(x), xp.ones(2)), np.linalg.solve(x, np.ones((*x.shape[:-1], 1)))[..., 0])
+    same(xp.linalg.inv(xp.asarray(x)), np.linalg.inv(x))
+    same(xp.linalg.svdvals(xp.asarray(x)), np.linalg.svd(x, compute_uv=False))
+
+
+def test_numpys_eig_of_arrays_is_the_standards(gpu):
+    """Complex, also where NumPy's own would be real."""
+    x = np.array([[0.0, -1.0], [1.0, 0.0]])
+    w, v = np.linalg.eig(xp.asarray(x))
+    np.testing.assert_allclose(x @ v.numpy(), v.numpy() * w.numpy())
+    same(np.linalg.eigvals(xp.asarray(x)), [1j, -1j])
+    same(np.linalg.eigvals(xp.eye(2)), [1 + 0j, 1 + 0j])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_eigenvalues_of_what_is_not_finite_fail(gpu, bad):
+    x = np.stack([np.eye(2), np.full((2, 2), bad)])
+    for function in (xp.linalg.eig, xp.linalg.eigvals):
+        with pytest.raises(RuntimeError, match="matrix 1 of the 2 in a .counted from 0. holds a NaN or an infinity"):
+            function(xp.asarray(x))
+
+
 @pytest.mark.parametrize("full", [True, False])
 @pytest.mark.parametrize("x", [R, C, TALL, WIDE, np.stack([TALL[0] * 0, TALL[0][:, [0, 0, 1]]])], ids=["real", "complex", "tall", "wide", "singular"])
 def test_factors_multiply_to_the_matrix(gpu, x, full):
@@ -92,6 +140,8 @@ def test_products_of_every_dtype(gpu, dtype):
 def test_empty_matrices(gpu):
     none = xp.zeros((2, 0, 0))
     assert xp.linalg.det(none).tolist() == [1, 1] and xp.linalg.inv(none).shape == (2, 0, 0)
+    for made in (*xp.linalg.eig(none), xp.linalg.eigvals(none)):
+        assert made.dtype == xp.complex128 and made.shape in ((2, 0), (2, 0, 0))
     assert [part.shape for part in xp.linalg.svd(xp.zeros((0, 3)))] == [(0, 0), (0,), (3, 3)]
     assert [part.shape for part in xp.linalg.qr(xp.zeros((3, 0)), mode="complete")] == [(3, 3), (3, 0)]
     same(xp.matmul(xp.zeros((2, 0)), xp.zeros((0, 3))), np.zeros((2, 3)))
@@ -101,7 +151,7 @@ def test_empty_matrices(gpu):
     (lambda: xp.linalg.det(xp.zeros((2, 3))), ValueError, "square"), (lambda: xp.linalg.svd(xp.zeros(3)), ValueError, "matrices"),
     (lambda: xp.matmul(xp.zeros((2, 3)), xp.zeros((2, 3))), ValueError, "inner sizes"), (lambda: xp.matmul(xp.asarray(1), xp.zeros(3)), ValueError, "no axes"),
     (lambda: xp.linalg.cross(xp.zeros(2), xp.zeros(2)), ValueError, "three"), (lambda: xp.linalg.qr(xp.eye(2), mode="raw"), ValueError, "'raw'"),
-    (lambda: xp.linalg.eig(xp.eye(2)), TypeError, "numpy.linalg.eig"), (lambda: xp.linalg.matrix_norm(xp.eye(2), ord=3), ValueError, "ord is 3"),
+    (lambda: xp.linalg.eig(xp.zeros((2, 3))), ValueError, "eig is of square"), (lambda: xp.linalg.eigvals(xp.zeros(3)), ValueError, "eigvals is of matrices"), (lambda: xp.linalg.matrix_norm(xp.eye(2), ord=3), ValueError, "ord is 3"),
     (lambda: xp.vecdot(xp.zeros(2), xp.zeros(3)), ValueError, "differ"), (lambda: xp.tensordot(xp.zeros(2), xp.zeros(2), axes=2), ValueError, "axes"),
     (lambda: xp.fft.fft(xp.zeros(3), n=0), ValueError, "data points"), (lambda: xp.fft.fft(xp.zeros(3), norm="all"), ValueError, "'all'"),
     (lambda: xp.fft.rfft(xp.asarray(C)), TypeError, "complex128"),

@@ -132,6 +132,33 @@ class AioCholesky(AioKernel):
                  time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
                  progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
 
+class _eig_outputs(NamedTuple):
+    w: Any
+    v: Any
+
+class eig_result(_eig_outputs):
+    receipt: Receipt
+
+class Eig(Kernel):
+    """eigenvalues w and right eigenvectors v of a square matrix, a v = v diag(w)"""
+
+    def __call__(self, a: Input, *, compute: Optional[Literal["vectors", "values"]] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> eig_result: ...
+
+class AioEig(AioKernel):
+    """eigenvalues w and right eigenvectors v of a square matrix, a v = v diag(w)"""
+
+    def __call__(self, a: Input, *, compute: Optional[Literal["vectors", "values"]] = ...,
+                 keep: Union[None, bool, Kept] = ..., out: Optional[Destinations] = ...,
+                 lease: Optional[Seconds] = ..., device: Optional[str] = ..., precision: Optional[str] = ...,
+                 deterministic: Optional[bool] = ..., priority: Optional[int] = ...,
+                 time_limit: Optional[Seconds] = ..., deadline: Optional[Seconds] = ...,
+                 progress: Optional[Progress] = ...) -> Coroutine[Any, Any, Any]: ...
+
 class _eigh_outputs(NamedTuple):
     w: Any
     v: Any
@@ -955,6 +982,8 @@ class ClientKernels:
     @property
     def cholesky(self) -> Cholesky: ...
     @property
+    def eig(self) -> Eig: ...
+    @property
     def eigh(self) -> Eigh: ...
     @property
     def fft(self) -> Fft: ...
@@ -1022,6 +1051,8 @@ class AioKernels:
     def batched_matvec(self) -> AioBatchedMatvec: ...
     @property
     def cholesky(self) -> AioCholesky: ...
+    @property
+    def eig(self) -> AioEig: ...
     @property
     def eigh(self) -> AioEigh: ...
     @property

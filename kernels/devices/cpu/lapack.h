@@ -2,6 +2,7 @@
 // the lengths of texts follow at the end. Each returns info. Call them with an OpenBlasUse.
 #pragma once
 
+#include <complex>
 #include <cstddef>
 
 extern "C" {
@@ -26,6 +27,19 @@ void sgesdd_(const char* job, const int* m, const int* n, float* a, const int* l
 void dgesdd_(const char* job, const int* m, const int* n, double* a, const int* lda, double* s, double* u,
              const int* ldu, double* vt, const int* ldvt, double* work, const int* lwork, int* iwork, int* info,
              std::size_t);
+void sgeev_(const char* left, const char* right, const int* n, float* a, const int* lda, float* wr, float* wi,
+            float* vl, const int* ldvl, float* vr, const int* ldvr, float* work, const int* lwork, int* info,
+            std::size_t, std::size_t);
+void dgeev_(const char* left, const char* right, const int* n, double* a, const int* lda, double* wr, double* wi,
+            double* vl, const int* ldvl, double* vr, const int* ldvr, double* work, const int* lwork, int* info,
+            std::size_t, std::size_t);
+void cgeev_(const char* left, const char* right, const int* n, std::complex<float>* a, const int* lda,
+            std::complex<float>* w, std::complex<float>* vl, const int* ldvl, std::complex<float>* vr, const int* ldvr,
+            std::complex<float>* work, const int* lwork, float* rwork, int* info, std::size_t, std::size_t);
+void zgeev_(const char* left, const char* right, const int* n, std::complex<double>* a, const int* lda,
+            std::complex<double>* w, std::complex<double>* vl, const int* ldvl, std::complex<double>* vr,
+            const int* ldvr, std::complex<double>* work, const int* lwork, double* rwork, int* info, std::size_t,
+            std::size_t);
 }
 
 namespace hotplate::lapack {
@@ -97,6 +111,32 @@ inline int Gesdd(char job, int m, int n, double* a, double* s, double* u, int ld
                  int lwork, int* iwork) {
   int info = 0;
   dgesdd_(&job, &m, &n, a, &m, s, u, &ldu, vt, &ldvt, work, &lwork, iwork, &info, 1);
+  return info;
+}
+
+// Eigenvalues, and with job 'V' the right eigenvectors. lwork -1: the size of the workspace goes to *work, and nothing
+// else is done.
+inline int Geev(char job, int n, float* a, float* wr, float* wi, float* vr, float* work, int lwork) {
+  int info = 0;
+  sgeev_("N", &job, &n, a, &n, wr, wi, nullptr, &n, vr, &n, work, &lwork, &info, 1, 1);
+  return info;
+}
+inline int Geev(char job, int n, double* a, double* wr, double* wi, double* vr, double* work, int lwork) {
+  int info = 0;
+  dgeev_("N", &job, &n, a, &n, wr, wi, nullptr, &n, vr, &n, work, &lwork, &info, 1, 1);
+  return info;
+}
+// rwork: 2 n numbers.
+inline int Geev(char job, int n, std::complex<float>* a, std::complex<float>* w, std::complex<float>* vr,
+                std::complex<float>* work, int lwork, float* rwork) {
+  int info = 0;
+  cgeev_("N", &job, &n, a, &n, w, nullptr, &n, vr, &n, work, &lwork, rwork, &info, 1, 1);
+  return info;
+}
+inline int Geev(char job, int n, std::complex<double>* a, std::complex<double>* w, std::complex<double>* vr,
+                std::complex<double>* work, int lwork, double* rwork) {
+  int info = 0;
+  zgeev_("N", &job, &n, a, &n, w, nullptr, &n, vr, &n, work, &lwork, rwork, &info, 1, 1);
   return info;
 }
 

@@ -70,7 +70,7 @@ bool CopyTransposed(CpuContext& context, const T* from, T* to, std::size_t rows,
         }
       }
     }
-    if (probe != 0) finite.store(false, std::memory_order_relaxed);
+    if (probe != T{0}) finite.store(false, std::memory_order_relaxed);
   };
   ForRanges(context, (columns + kTile - 1) / kTile, rows * columns, copy);
   return finite.load(std::memory_order_relaxed);

@@ -309,6 +309,7 @@ TEST_F(CommandTest, WordsThatPeopleBringLeadToWhatSaysTheSameHere) {
                                           {"ones", "hotplate run full --n N --value 1.0"},
                                           {"randn", "hotplate run random --n N --distribution normal"},
                                           {"eigvalsh", "hotplate run eigh A --compute values"},
+                                          {"eigvals", "hotplate run eig A --compute values"},
                                           {"inverse", "hotplate run solve A I"},
                                           {"sqrt", "Here: hotplate eval 'sqrt(x)' x=X"},
                                           {"log", "Here: hotplate eval 'log(x)' x=X"},

@@ -78,6 +78,21 @@ TEST(BindInputsTest, FloatOfAnIntegerIsFloat64) {
               ElementsAre(Signature{kI32, {4}}, Signature{kF64, {4}}));
 }
 
+TEST(BindInputsTest, ComplexOfATypeHasItsPrecision) {
+  const KernelSpec spec = KernelSpecBuilder("spectrum", "")
+                              .Type("T", {kF32, kF64, DType::kComplex64, DType::kComplex128})
+                              .Input("a", "T", "n")
+                              .Output("w", "complex(T)", "n")
+                              .Build()
+                              .value();
+  for (const DType single : {kF32, DType::kComplex64}) {
+    EXPECT_THAT(Outputs(spec, {{"a", {single, {4}}}}), ElementsAre(Signature{DType::kComplex64, {4}}));
+  }
+  for (const DType twice : {kF64, DType::kComplex128}) {
+    EXPECT_THAT(Outputs(spec, {{"a", {twice, {4}}}}), ElementsAre(Signature{DType::kComplex128, {4}}));
+  }
+}
+
 TEST(BindInputsTest, SymbolsAndDotsCarryOverToTheOutput) {
   const KernelSpec spec = Matvec();
   EXPECT_THAT(Outputs(spec, {{"a", {kF64, {3, 4}}}, {"v", {kF64, {4}}}}), ElementsAre(Signature{kF64, {3}}));

@@ -41,13 +41,15 @@ TEST(ShapeRuleTest, RefusesWhatIsNone) {
   }
 }
 
-TEST(TypeRuleTest, ReadsTheThreeKinds) {
+TEST(TypeRuleTest, ReadsItsKinds) {
   EXPECT_EQ(ParseTypeRule("int32")->fixed, DType::kInt32);
   EXPECT_EQ(ParseTypeRule("T")->variable, "T");
-  EXPECT_FALSE(ParseTypeRule("T")->to_float);
+  EXPECT_EQ(ParseTypeRule("T")->change, TypeRule::Change::kNone);
   EXPECT_EQ(ParseTypeRule("float(T)")->variable, "T");
-  EXPECT_TRUE(ParseTypeRule("float(T)")->to_float);
-  for (const char* text : {"", "float(", "float()", "float(T", "int(T)", "T U", "3"})
+  EXPECT_EQ(ParseTypeRule("float(T)")->change, TypeRule::Change::kFloat);
+  EXPECT_EQ(ParseTypeRule("complex(T)")->variable, "T");
+  EXPECT_EQ(ParseTypeRule("complex(T)")->change, TypeRule::Change::kComplex);
+  for (const char* text : {"", "float(", "float()", "float(T", "complex()", "complex(float(T))", "int(T)", "T U", "3"})
     EXPECT_FALSE(ParseTypeRule(text)) << text;
 }
 

@@ -6,6 +6,8 @@ matrices are of this form again, and their singular values come twice. What has 
 
 from __future__ import annotations
 
+import math
+
 from ..arrays import Array
 from .creation import arange, eye, tril, triu
 from .elementwise import abs, conj, imag, real, sqrt
@@ -29,6 +31,8 @@ def hermitian_pairs(value: Array) -> Array:
 
 def _pairs(a: Array, b: Array) -> Array:
     *before, rows, columns = a._shape
+    # One stack of matrices: on the way there are two axes more, and an array has at most 8.
+    a, b = (part.reshape((math.prod(before), rows, columns)) for part in (a, b))
     blocks = stack([stack([a, -b], axis=-1), stack([b, a], axis=-1)], axis=-3)  # [..., m, 2, n, 2]
     return blocks.reshape((*before, 2 * rows, 2 * columns))
 

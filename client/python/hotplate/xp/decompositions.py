@@ -1,24 +1,31 @@
 """Decompositions of matrices: the daemon's kernels, which run at their line.
 
-They take stacks of float32 and float64 matrices. A complex matrix is decomposed as a real one of twice the size where that gives
-the same, else column by column (complexes.py).
+They take stacks of float32 and float64 matrices, `eig` of complex ones too. For the others a complex matrix is decomposed as a real
+one of twice the size where that gives the same, else column by column (complexes.py).
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arguments import shown
 from ..arrays import Array
-from ..errors import InvalidCall, InvalidType
+from ..errors import InvalidCall
 from .complexes import as_pairs, from_pairs, hermitian, hermitian_pairs, householder, singular
 from .creation import eye
 from .kernels import takes
 from .manipulation import broadcast_to
 from .operands import array, bound, filled
 from .products import matrix_transpose
+
+
+class EigResult(NamedTuple):
+    """Complex eigenvalues in no particular order, and eigenvectors in columns."""
+
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class EighResult(NamedTuple):
@@ -68,6 +75,11 @@ def parts_dtype(value: Array) -> str:
     return {"complex64": "float32", "complex128": "float64"}.get(value._dtype, value._dtype)
 
 
+def complex_dtype(value: Array) -> str:
+    """The dtype of complex numbers with an array's precision."""
+    return {"float32": "complex64", "float64": "complex128"}.get(value._dtype, value._dtype)
+
+
 def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     """The Cholesky factors of symmetric or Hermitian positive definite matrices: the kernel `cholesky`.
 
@@ -91,34 +103,51 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     return matrix_transpose(lower.conj()) if upper else lower
 
 
-def eig(x: Any, /) -> NoReturn:
-    """Not there: hotplate has no kernel for matrices that are not symmetric.
+def eig(x: Any, /) -> EigResult:
+    """Eigenvalues and right eigenvectors of matrices that need not be symmetric: the kernel `eig`, which runs on the CPU.
+
+    Args:
+        x: floats or complex numbers [..., n, n]; not NaN or an infinity.
+
+    Returns:
+        Complex numbers, also where all eigenvalues are real: eigenvalues [..., n] in no particular order, and eigenvectors
+        [..., n, n] in columns of length 1.
 
     Raises:
-        TypeError: always; it says what to write.
+        ValueError: no square matrices.
+        hotplate.JobFailed: a matrix holds a NaN or an infinity, or the iteration did not converge.
 
     Example:
-        >>> np.linalg.eig(x.numpy())
+        >>> hp.xp.linalg.eig(hp.xp.asarray([[0.0, -1.0], [1.0, 0.0]])).eigenvalues
     """
-    _no_eigenvalues(x, "eig")
+    value = matrices(x, "eig", square=True)
+    if not value.size:
+        return EigResult(filled(value, 0, complex_dtype(value), value._shape[:-1]), value.astype(complex_dtype(value)))
+    done = value._client.eig(value, keep=True)
+    return EigResult(done.w, done.v)
 
 
-def eigvals(x: Any, /) -> NoReturn:
-    """Not there: hotplate has no kernel for matrices that are not symmetric.
+def eigvals(x: Any, /) -> Array:
+    """Eigenvalues of matrices that need not be symmetric, as `eig` gives them: the kernel `eig`, which runs on the CPU.
+
+    Args:
+        x: floats or complex numbers [..., n, n]; not NaN or an infinity.
+
+    Returns:
+        Complex numbers [..., n] in no particular order.
 
     Raises:
-        TypeError: always; it says what to write.
+        ValueError: no square matrices.
+        hotplate.JobFailed: a matrix holds a NaN or an infinity, or the iteration did not converge.
 
     Example:
-        >>> np.linalg.eigvals(x.numpy())
+        >>> hp.xp.linalg.eigvals(hp.xp.asarray([[0.0, -1.0], [1.0, 0.0]]))
     """
-    _no_eigenvalues(x, "eigvals")
-
-
-def _no_eigenvalues(x: Any, name: str) -> NoReturn:
-    raise InvalidType(f"{name}: hotplate has no kernel for eigenvalues of matrices that are not symmetric: of symmetric ones write "
-                      f"hp.xp.linalg.{name}h(x), of others fetch them, "
-                      f"numpy.linalg.{name}(x.numpy())")
+    value = matrices(x, "eigvals", square=True)
+    if not value.size:
+        return filled(value, 0, complex_dtype(value), value._shape[:-1])
+    values: Array = value._client.eig(value, compute="values", keep=True).w
+    return values
 
 
 def eigh(x: Any, /) -> EighResult:

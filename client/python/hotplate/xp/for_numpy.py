@@ -139,7 +139,7 @@ FUNCTIONS: dict[str, Function] = {
     "tensordot": _tensordot, "vecdot": _vecdot, "linalg.tensordot": _tensordot, "linalg.vecdot": _vecdot,
     "unique_all": sets.unique_all, "unique_counts": sets.unique_counts, "unique_inverse": sets.unique_inverse,
     "unique_values": sets.unique_values, "linalg.det": linalg.det, "linalg.slogdet": linalg.slogdet, "linalg.inv": linalg.inv,
-    "linalg.qr": _qr, "linalg.pinv": _pinv, "linalg.matrix_power": linalg.matrix_power, "linalg.cross": linalg.cross,
+    "linalg.eig": linalg.eig, "linalg.eigvals": linalg.eigvals, "linalg.qr": _qr, "linalg.pinv": _pinv, "linalg.matrix_power": linalg.matrix_power, "linalg.cross": linalg.cross,
     "linalg.matrix_norm": linalg.matrix_norm, "linalg.vector_norm": linalg.vector_norm, "linalg.outer": linalg.outer,
     "linalg.matrix_rank": _matrix_rank,
     "linalg.trace": linalg.trace, "linalg.diagonal": linalg.diagonal,
