@@ -110,9 +110,8 @@ Outcome DeviceExecutor::CopyFrom(const DeviceExecutor& other, const ResidentArra
   const Outcome over = driver_.Check(driver_.cuStreamSynchronize(stream), "a copy from another device");
   if (copied.ok()) copied = over;
   if (!copied.ok()) {
-    const Outcome judged = Judge(copied, nullptr, "a copy from another device", stream);
-    if (Usable().ok()) static_cast<void>(Free(memory, memory_bytes, stream));
-    return judged;
+    static_cast<void>(Free(memory, memory_bytes, stream));
+    return copied;
   }
   here = Keep(identity, bytes, bytes, memory, stream);
   return here ? Outcome::Ok() : Outcome::Failed("an array could not be kept on the device");
@@ -131,7 +130,11 @@ Outcome DeviceExecutor::TakeFrom(DeviceExecutor& other, std::uint64_t identity, 
   ResidentArrays::Use here;
   if (taken.ok()) here = resident_.Find(identity, bytes);  // it was this one's before
   if (taken.ok() && !here) taken = CopyFrom(other, there, identity, bytes, here);
-  if (taken.ok()) resident_.TakeHome(here, other.resident_, there);
+  if (taken.ok()) {
+    resident_.TakeHome(here, other.resident_, there);
+  } else {
+    taken = Judge(taken, nullptr, "a copy from another device", resident_.stream());
+  }
   here = {};
   // The other one's last user frees it.
   static_cast<void>(other.Enter());
