@@ -14,7 +14,7 @@ namespace hotplate::cli {
 absl::StatusOr<std::string> GraphRun::SubmitNode(PlannedNode& node, const client::Cancellation& cancellation) {
   std::vector<std::string> after;
   for (const std::size_t other : node.after) after.push_back(ids_[other]);
-  if (node.node.kind == GraphNode::Kind::kProgram) {
+  if (node.is_program()) {
     for (const std::string& id : after) node.program.add_after()->set_job_id(id);
     node.program.set_graph(graph_);
     node.program.set_node(node.node.name);
@@ -22,17 +22,38 @@ absl::StatusOr<std::string> GraphRun::SubmitNode(PlannedNode& node, const client
   }
   if (const absl::Status loaded = node.inputs.Load(); !loaded.ok()) return loaded;
   std::map<std::string, client::Input> inputs = node.inputs.Inputs();
-  for (const auto& [name, maker] : node.made_by) inputs[name] = client::OutputRef{ids_[maker.first], maker.second};
+  for (const auto& [name, maker] : node.made_by) {
+    const bool is_functions = nodes_[maker.first].is_function();
+    inputs[name] = client::OutputRef{ids_[maker.first], is_functions ? kFunctionResult : maker.second};
+  }
   client::JobOptions options = node.plan.options;
   options.after = after;
   options.graph = graph_;
   options.node = node.node.name;
+  if (node.is_function()) return SubmitFunction(node, inputs, options, cancellation);
   for (const auto& [output, takers] : node.takers) {
     const bool is_wanted = std::any_of(node.plan.outputs.begin(), node.plan.outputs.end(),
                                        [&](const OutputArgument& one) { return one.name == output; });
     if (!is_wanted) options.for_jobs[output] = takers;
   }
   return client_.Submit(node.plan.kernel.name(), inputs, options, &cancellation);
+}
+
+absl::StatusOr<std::string> GraphRun::SubmitFunction(const PlannedNode& node,
+                                                     const std::map<std::string, client::Input>& arrays,
+                                                     const client::JobOptions& options,
+                                                     const client::Cancellation& cancellation) {
+  std::vector<std::string> names;
+  std::map<std::string, client::Input> inputs;
+  for (const auto& [name, array] : arrays) {
+    inputs["a" + std::to_string(names.size())] = array;
+    names.push_back(name);
+  }
+  const bool needs_array = !node.takers.empty() || !node.plan.outputs.empty();
+  const std::string call = PickledCall(node.numbers, names, needs_array);
+  inputs["arguments"] = client::View(std::span(reinterpret_cast<const std::uint8_t*>(call.data()), call.size()),
+                                     {static_cast<std::int64_t>(call.size())});
+  return client_.Submit(kFunctionKernel, inputs, options, &cancellation);
 }
 
 absl::Status GraphRun::Submit(const client::Cancellation& cancellation) {
@@ -64,11 +85,19 @@ absl::Status GraphRun::DeliverNode(std::size_t place, const client::Cancellation
   auto files = JobOutputs::Open(node.FilesHere());
   if (!files.ok()) return files.status();
   client::JobOptions options;
+  const bool is_function = node.is_function();
   options.take_output = [&](const std::string& output, const Signature& signature, std::uint64_t offset,
-                            std::span<const std::byte> piece) { return files->Take(output, signature, offset, piece); };
+                            std::span<const std::byte> piece) {
+    return files->Take(is_function ? kFunctionOutput : output, signature, offset, piece);
+  };
   auto result = client_.Fetch(ids_[place], options, &cancellation);
   if (!files->take_error().ok()) return NotDelivered(files->take_error(), node.plan, ids_[place]);
   if (!result.ok()) return result.status();
+  if (is_function) {  // the result alone, if it is an array; the rest is Python's
+    auto array = result->outputs.extract(kFunctionResult);
+    result->outputs.clear();
+    if (!array.empty()) result->outputs[kFunctionOutput] = std::move(array.mapped());
+  }
   const absl::Status delivered = cli::Deliver(call_, node.plan.kernel, node.plan.outputs, *files, *std::move(result));
   return delivered.ok() ? delivered : NotDelivered(delivered, node.plan, ids_[place]);
 }

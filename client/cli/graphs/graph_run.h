@@ -30,6 +30,11 @@ class GraphRun {
 
  private:
   absl::StatusOr<std::string> SubmitNode(PlannedNode& node, const client::Cancellation& cancellation);
+  // `arrays`: its arguments, by name.
+  absl::StatusOr<std::string> SubmitFunction(const PlannedNode& node,
+                                             const std::map<std::string, client::Input>& arrays,
+                                             const client::JobOptions& options,
+                                             const client::Cancellation& cancellation);
   absl::Status DeliverNode(std::size_t place, const client::Cancellation& cancellation);
 
   const Invocation& call_;

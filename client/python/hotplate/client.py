@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence
 
 from . import _core
 from .arguments import count, number_of_job, path, seconds, shown, text
 from .arrays import Array, described, send
+from .awaited import futures_in
 from .errors import Error, InvalidType
-from .expressions import KERNEL, Expression, evaluated
+from .expressions import KERNEL, Expression, evaluation
 from .jobs import Job, Jobs
-from .kernels import Kernels, sent_once
+from .kernels import Kernel, Kernels, graph_of, resolve, sent_once
 from .namespace import of_client
 from .numpy_functions import NumPyFunctions
 from .receipt import Receipt
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from .aio import Aio
     from .arguments import JobId, Seconds, StrPath
     from .futures import CallFuture
+    from .graphs import Graph
     from .telemetry import Devices, Sample
 else:
     ClientKernels = object  # whose methods the daemon names
@@ -28,6 +30,16 @@ else:
 # .futures.submit, imported when it is first used: importing concurrent.futures takes a while, and an import statement
 # in each call would be a tenth of Python's part of it.
 _submit: Optional[Callable[..., CallFuture]] = None
+
+
+def submitted(client: Client, plan: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:
+    """Starts a call of a plan."""
+    global _submit
+    if _submit is None:
+        from .futures import submit
+
+        _submit = submit
+    return _submit(client, plan, inputs, keywords)
 
 
 def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = "", session: str = "",
@@ -125,7 +137,7 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         Example:
             >>> gpu.run("selu", x, alpha=1.67)
         """
-        return self._plan(name).prepare(self, inputs, keywords).run()
+        return Kernel(self, self._plan(name))(*inputs, **keywords)
 
     def eval(self, expression: str, names: Optional[Mapping[str, Any]] = None, /, **keywords: Any) -> Any:
         """Computes an expression, a line of NumPy as a text, on the daemon in one pass.
@@ -150,7 +162,12 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             >>> gpu.eval("2*x + exp(y)", x=np.arange(3.0), y=np.zeros(3))
             array([1., 3., 5.])
         """
-        return evaluated(self, expression, names, keywords).run()
+        plan, values, options = evaluation(expression, names, keywords)
+        if self._graphs and (graph := graph_of(self)) is not None:
+            return graph.note(plan, values, options)
+        if futures_in(values, options):
+            return submitted(self, plan, values, options).result()
+        return plan.prepare(self, values, options).run()
 
     def submit(self, kernel: Any, /, *inputs: Any, **keywords: Any) -> CallFuture:
         """Starts a call and returns at once.
@@ -175,12 +192,11 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         Example:
             >>> futures = [gpu.submit(gpu.matmul, a, b) for b in many]
         """
-        global _submit
-        if _submit is None:
-            from .futures import submit
-
-            _submit = submit
-        return _submit(self, kernel, inputs, keywords)
+        plan, arguments, words = resolve(self, kernel, inputs, keywords)
+        if self._graphs and (graph := graph_of(self)) is not None:
+            noted: CallFuture = graph.note(plan, arguments, words)
+            return noted
+        return submitted(self, plan, arguments, words)
 
     def map(self, kernel: Any, /, *iterables: Iterable[Any]) -> Iterator[Any]:
         """Calls a kernel or a function with the elements of the iterables, as many as the shortest has.
@@ -194,6 +210,8 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         """
         once = sent_once(self, kernel)
         futures = [self.submit(once, *elements) for elements in zip(*iterables)]
+        if self._graphs and graph_of(self) is not None:
+            return iter(futures)
 
         def results() -> Iterator[Any]:
             try:
@@ -463,6 +481,32 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             'RUNNING'
         """
         return Job(self._core.job(number_of_job(job_id)))
+
+    def graph(self, name: str = "graph", *, detached: bool = False) -> Graph:
+        """A block whose calls are one graph of jobs: `with gpu.graph("fit") as g:`.
+
+        Calls of this client in the block, in this thread, run nothing: each returns a hotplate.graphs.GraphCall, which
+        the calls after it take. At the end of the block all are checked, shapes far down included, and sent together. An
+        exception in the block, or a call that is refused, leaves nothing behind. Then `x.result()` has the values. What
+        a variable held at the end of the block, or nobody takes, has a result; the rest stays on the device, for the
+        calls that take it. The page `hotplate help graphs` has more.
+
+        Args:
+            name: up to 40 letters, digits, _ and -; each graph gets a few digits behind it, so that runs are told apart.
+            detached: True: the jobs outlive this client.
+
+        Raises:
+            ValueError: another name.
+
+        Example:
+            >>> with gpu.graph("fit") as g:
+            ...     gram = gpu.matmul(a.T, a)
+            ...     largest = gpu.norm(gpu.svd(gram).s, ord=np.inf)
+            >>> largest.result()
+        """
+        from .graphs import Graph
+
+        return Graph(self, name, detached)
 
     def jobs(self, own_session: bool = False, active_only: bool = False) -> Jobs:
         """This user's jobs, newest first, as a list of hotplate.jobs.Job.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence
 
 import numpy as np
@@ -53,9 +54,19 @@ class Kernel:
         raise TypeError(f"kernel {self.name} is of {self.client!r} and cannot be pickled: pass its name, and connect there")
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        client: Any = self.client
+        if client._graphs and (graph := graph_of(client)) is not None:
+            return graph.note(self.plan, inputs, keywords)
         if futures_in(inputs, keywords):
-            client: Any = self.client  # which has it, as every Client
             return client.submit(self, *inputs, **keywords).result()
+        return self.run(*inputs, **keywords)
+
+    def run(self, *inputs: Any, **keywords: Any) -> Any:
+        """Runs it now, also in the block of a graph.
+
+        Example:
+            >>> gpu.matmul.run(a, b)
+        """
         return self.plan.prepare(self.client, inputs, keywords).run()
 
     @property
@@ -177,6 +188,11 @@ def _elsewhere(name: str) -> str:
         if callable(getattr(module, name, None)):
             return f"gpu.function({where}.{name})(…)"
     return ""
+
+
+def graph_of(client: Connection) -> Any:
+    """The hotplate.graphs.Graph whose block is open in this thread, so that calls are noted; else None."""
+    return client._graphs.get(threading.get_ident())
 
 
 def resolve(client: Kernels, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any],
