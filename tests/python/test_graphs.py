@@ -97,7 +97,7 @@ def test_large_inputs_are_sent_before_those_that_take_the_result(gpu, detached):
     large = np.ones(3_000_000)
     with gpu.graph(detached=detached):
         double = gpu.vector_add(large, large)
-        total = gpu.eval("sum(x) + 0 * sum(y)", x=gpu.vector_add(double, large), y=large)
+        total = gpu.eval("sum(x + 0 * y)", x=gpu.vector_add(double, large), y=large)
     assert total.result(PATIENCE) == 9_000_000
     assert double.result(PATIENCE)[-1] == 2
 
@@ -270,7 +270,7 @@ def test_wrong_calls(gpu):
             (lambda square: square.after(gpu.norm(square)), ValueError, r"\[square\] cannot come after \[norm\], which was noted later"),
             (lambda square: square.after(3), ValueError, "which is no call of this block"),
             (lambda square: gpu.norm(concurrent.futures.Future()), TypeError, "pass its .result"),
-            (lambda square: gpu.actor(list), TypeError, "actor|no result"),
+            (lambda square: gpu.actor(list), TypeError, r"gpu.actor in the block of graph graph-r\w+: .*make it before"),
     ):
         with pytest.raises(error, match=says):
             noted(wrong)
@@ -284,14 +284,16 @@ def test_a_failure_takes_along_those_behind_it(gpu, detached):
         singular = gpu.solve(np.zeros((3, 3)), np.ones(3))
         behind = gpu.vector_add(singular, np.ones(3))
         beside = gpu.norm(A)
-    with pytest.raises(hp.JobFailed, match=r"\[vector_add\] .*job \d+ \(solve\) FAILED.*singular"):
+    with pytest.raises(hp.JobFailed, match=r"\[vector_add\] it depends on a .*did not complete: .*solve.*singular"):
         behind.result(PATIENCE)
     assert beside.result(PATIENCE) == pytest.approx(np.linalg.norm(A))
     with pytest.raises(hp.Error, match=r"\[solve\] .*singular(.|\n)*1 more of 3 nodes did not complete: hotplate show graph-r"):
         g.wait()
-    assert [job["state"] for job in g.jobs] == ["FAILED", "FAILED", "COMPLETED"]
-    assert re.match(r"graph graph-r\w+   3 nodes: 1 COMPLETED, 2 FAILED\n  solve +FAILED +solve +job \d+", repr(g))
-    assert re.search(r"vector_add +FAILED .*← solve\n", repr(g))
+    # The one behind it has a job, unless the failure came before it was sent.
+    states = {job["node"]: job["state"] for job in g.jobs}
+    assert states in ({"solve": "FAILED", "norm": "COMPLETED"}, {"solve": "FAILED", "vector_add": "FAILED", "norm": "COMPLETED"})
+    assert re.match(r"graph graph-r\w+   3 nodes: 1 COMPLETED, (2 FAILED|1 FAILED, 1 without a job)\n  solve +FAILED +solve +job \d+", repr(g))
+    assert re.search(r"vector_add +(FAILED|-) .*← solve\n", repr(g))
     assert g._repr_html_().startswith("<table><caption>graph graph-r")
 
 
@@ -299,7 +301,7 @@ def test_a_failure_takes_along_those_behind_it(gpu, detached):
 def test_cancel(gpu, detached):
     with gpu.graph(detached=detached) as g:
         first = gpu.integrate2d(**LONG)
-        second = gpu.vector_add(first, 1.0)
+        second = gpu.vector_add(first.value, 1.0)
     wait_until(lambda: {job["state"] for job in g.jobs} == {"RUNNING", "PENDING"}, "the first runs")
     assert not second.done() and second.running() is False
     g.cancel()
@@ -372,5 +374,5 @@ def test_the_daemon_passes_results_to_functions(gpu):
     assert first.cancel()
     with pytest.raises(hp.JobCancelled):
         behind.result(PATIENCE)
-    assert gpu.submit(lambda x, y: (x.shape, type(y)), gpu.submit("matmul", A, A), y=gpu.submit("norm", A)).result(PATIENCE) == (
-        (40, 40), np.float64)
+    assert gpu.submit(lambda x, y: (x.shape, type(y).__name__), gpu.submit("matmul", A, A), y=gpu.submit("norm", A)).result(PATIENCE) == (
+        (40, 40), "float64")

@@ -288,6 +288,8 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         """
         from .actors import Actor, maker_of
 
+        if self._graphs and (graph := graph_of(self)) is not None:
+            raise InvalidType(f"gpu.actor in the block of graph {graph.name}: an actor is there when it is made; make it before the block")
         maker, making = maker_of(self, kind)
         return Actor(maker, making(*args, **kwargs))
 

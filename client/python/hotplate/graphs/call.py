@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 import time
 from concurrent.futures import wait
@@ -13,7 +12,7 @@ import numpy as np
 from .. import _core
 from ..arguments import near, shown, words
 from ..arrays import Array
-from ..errors import ConnectionFailed, Error, InvalidCall, InvalidType, NotFound
+from ..errors import ConnectionFailed, Error, InvalidCall, InvalidType, JobCancelled, JobFailed
 from ..futures import LOOK, Awaits, CallFuture
 from ..graph import Stored
 from .noted import Block, NotedCall, Pending
@@ -43,7 +42,7 @@ class GraphCall(CallFuture):
         self._only = noted.call.only
         self.name = noted.name
         # From the end of the block on:
-        self._takes: Sequence[GraphCall] = ()  # whose results are not freed before this one has them
+        self._takes: Sequence[GraphCall] = ()  # and comes after; their results are not freed before this one has them
         self._here = False  # its results stay on the daemon until somebody asks for them
         self._alone = False  # they are for the calls that take them
         self._request_id = ""  # by which the daemon knows the call
@@ -218,16 +217,22 @@ class GraphCall(CallFuture):
         super()._ended(came, error)
         del takes  # now it has what it takes
 
+    def _lacks(self) -> Optional[JobFailed]:
+        """Why this call cannot run: one that it takes, or comes after, did not complete."""
+        for maker in self._takes:
+            if not CallFuture.done(maker):
+                continue
+            if maker.cancelled():
+                return JobCancelled(f"it depends on [{maker.name}], which was cancelled")
+            if (why := CallFuture.exception(maker, 0)) is not None:
+                return JobFailed(f"it depends on a call that did not complete: {why}")
+        return None
+
     def _cause(self, error: BaseException) -> BaseException:
-        """The error with the node's name. If the daemon does not know a job that this one takes, since that was refused, that is
-        the reason."""
-        if isinstance(error, NotFound):
-            for maker in self._takes:
-                if CallFuture.done(maker) and not maker.cancelled() and (why := CallFuture.exception(maker, 0)) is not None:
-                    error = copy.copy(error)
-                    error.args = (f"it takes what was refused: {why}",)
-                    break
+        """The error with the node's name. A call that is refused since one that it takes has failed already fails for that."""
         if isinstance(error, Error):
+            if not isinstance(error, JobFailed):
+                error = self._lacks() or error
             error.args = (f"[{self.name}] {error}",)
         return error
 

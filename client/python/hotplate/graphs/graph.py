@@ -51,6 +51,7 @@ class Graph:
         self._block = Block(self.name, bool(detached))
         self._began = False
         self._calls: list[GraphCall] = []
+        self._lines: list[tuple[str, str, str]] = []  # name, kernel and what it takes, of each call that was sent
 
     def __enter__(self) -> Graph:
         open_graphs = self._client._graphs
@@ -77,6 +78,7 @@ class Graph:
             by_itself = isinstance(refusal, Exception)
             self._block.leave(f"was refused: {refusal}" if by_itself else f"was left by {type(refusal).__name__}")
             raise
+        self._lines = [_line(one) for one in noted]
         self._block.names.clear()
 
     def note(self, plan: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> GraphCall:
@@ -223,17 +225,13 @@ class Graph:
         """A title, and a line for each node."""
         if self._block.state != "sent":
             told = f"{len(self)} nodes noted" if self._block.state == "open" else f"never sent: its block {self._block.why}"
-            return told, [(noted.name, "noted", noted.call.kernel, "", "", "",
-                           _told_takes(value.noted.name for value in noted.takes().values()))
-                          for noted in self._block.names.values()]
-        jobs = self.jobs
-        states = [job["state"] for job in jobs]
+            return told, [(name, "noted", kernel, "", "", "", takes) for name, kernel, takes in map(_line, self._block.names.values())]
+        jobs = {job["node"]: job for job in self.jobs}
+        states = [job["state"] for job in jobs.values()]
         counts = [f"{states.count(state)} {state}" for state in _STATES if state in states]
-        nodes = {job["id"]: job["node"] for job in jobs}
-        rows = [(job["node"], job["state"], job["kernel"], f"job {job['id']}", job["device"] or "-",
-                 duration((job["receipt"] or {}).get("kernel_ns") or 0) if job["receipt"] else "",
-                 _told_takes(nodes[id] for id in job["depends_on"] if id in nodes)) for job in jobs]
-        return f"{len(self._calls)} nodes: {', '.join(counts)}", rows
+        if len(jobs) < len(self._calls):
+            counts.append(f"{len(self._calls) - len(jobs)} without a job")
+        return f"{len(self._calls)} nodes: {', '.join(counts)}", [_row(*line, jobs.get(line[0])) for line in self._lines]
 
     def __repr__(self) -> str:
         try:
@@ -256,9 +254,16 @@ class Graph:
                      caption=f"graph {self.name}: {title}")
 
 
-def _told_takes(names: Any) -> str:
-    takes = ", ".join(dict.fromkeys(names))
-    return f"← {takes}" if takes else ""
+def _line(noted: NotedCall) -> tuple[str, str, str]:
+    names = [value.noted.name for value in noted.takes().values()] + [other.name for other in noted.after]
+    return noted.name, noted.call.kernel, f"← {', '.join(dict.fromkeys(names))}" if names else ""
+
+
+def _row(name: str, kernel: str, takes: str, job: Optional[Mapping[str, Any]]) -> tuple[str, ...]:
+    if job is None:  # refused, since one that it takes had failed; or the daemon has forgotten it
+        return name, "-", kernel, "", "", "", takes
+    took = (job["receipt"] or {}).get("kernel_ns")
+    return name, job["state"], kernel, f"job {job['id']}", job["device"] or "-", duration(took) if took else "", takes
 
 
 def _error_of(call: GraphCall, end: Optional[float]) -> Optional[BaseException]:

@@ -97,7 +97,11 @@ def _place_results(noted: NotedCall, future: GraphCall, held: bool, takers: dict
     own = {output: count for (maker, output), count in takers.items() if maker == id(noted)}
     if noted.is_function:
         if own:
-            call.give_an_array()  # type: ignore[attr-defined]
+            try:
+                call.give_an_array()  # type: ignore[attr-defined]
+            except Exception as error:
+                noted.tell(error)
+                raise
             keep = call.options.function[2]
             future._here = not keep
             if not block.detached and not keep:
@@ -120,18 +124,26 @@ def _send_one(client: Any, noted: NotedCall, future: GraphCall, futures: dict[in
     call = noted.call
     options = call.options
     options.graph, options.node = future._block.graph, noted.name
-    inputs = dict(call.inputs)
-    takes = {}
-    for name, value in noted.takes().items():
-        maker = takes[id(value.noted)] = futures[id(value.noted)]
-        inputs[name] = _output_of(maker, value.output)
+    takes = {id(value.noted): futures[id(value.noted)] for value in noted.takes().values()}
     after = [futures[id(other)] for other in noted.after]
-    future._takes = [*takes.values()]
+    future._takes = [*takes.values(), *after]
     future._call = call
+    if (why := future._lacks()) is not None:
+        future._ended(None, why)
+        return
+    inputs: Any = {**call.inputs, **{name: _output_of(futures[id(value.noted)], value.output)
+                                     for name, value in noted.takes().items()}}
     if isinstance(future, DetachedCall):
         options.after = [other.job_id for other in after]
         try:
             future._id = client._core.submit(call.kernel, inputs, options)
+        except Exception:
+            for other in future._takes:
+                if other.done():
+                    other._wait(None)
+            if (why := future._lacks()) is None:
+                raise
+            future._ended(None, why)
         finally:
             if call.end_progress is not None:
                 call.end_progress()
@@ -143,8 +155,8 @@ def _send_one(client: Any, noted: NotedCall, future: GraphCall, futures: dict[in
     while not flight.wait_until_sent(_LOOK):
         pass
     future._request_id = flight.request_id
-    if not future._request_id and (error := future.exception()) is not None:  # its input could not be sent
-        raise error
+    if not future._request_id:  # an input could not be sent
+        future.result()
 
 
 def _output_of(maker: GraphCall, output: str) -> Any:
