@@ -12,7 +12,7 @@
 //
 // A handle of a job that was refused has the refusal as its status. What would follow it is not submitted, and has the
 // same status, so that one look at the end of a chain is enough. A job that fails when it runs takes along those that
-// follow it: Wait of each says which it was, and why.
+// follow it, and is a refusal of those that are put behind it later: Wait of each says which it was, and why.
 #pragma once
 
 #include <map>

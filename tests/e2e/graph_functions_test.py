@@ -1,6 +1,7 @@
 """Graph files whose nodes are functions and programs of the user's own."""
 
 import json
+import sys
 
 import numpy as np
 
@@ -62,6 +63,7 @@ class GraphFunctions(harness.Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
+        cls.environment |= {"HOTPLATE_PYTHON": sys.executable}  # which has NumPy
         cls.start_daemon()
         cls.x = np.random.default_rng(1).random((30, 30))
         np.save(cls.folder / "x.npy", cls.x)

@@ -58,7 +58,12 @@ absl::StatusOr<std::string> GraphRun::SubmitFunction(const PlannedNode& node,
 
 absl::Status GraphRun::Submit(const client::Cancellation& cancellation) {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const auto id = SubmitNode(nodes_[i], cancellation);
+    const bool left_out = std::count(ids_.begin(), ids_.end(), "") > 0 && LacksOthers(nodes_[i]);
+    const auto id = left_out ? std::string() : SubmitNode(nodes_[i], cancellation);
+    if (!id.ok() && LacksOthers(nodes_[i])) {
+      ids_.emplace_back();
+      continue;
+    }
     if (!id.ok()) {
       Cancel();
       return OfNode(nodes_[i].node, NamingFiles(Settled(id.status()), nodes_[i].plan.inputs));
@@ -66,6 +71,16 @@ absl::Status GraphRun::Submit(const client::Cancellation& cancellation) {
     ids_.push_back(*id);
   }
   return absl::OkStatus();
+}
+
+bool GraphRun::LacksOthers(const PlannedNode& node) {
+  std::vector<std::size_t> needs = node.after;
+  for (const auto& [input, maker] : node.made_by) needs.push_back(maker.first);
+  return std::any_of(needs.begin(), needs.end(), [this](std::size_t place) {
+    if (ids_[place].empty()) return true;
+    const auto job = client_.Job(ids_[place]);
+    return job.ok() && (job->state() == v1::FAILED || job->state() == v1::TIMEOUT || job->state() == v1::CANCELLED);
+  });
 }
 
 void GraphRun::Cancel() {
@@ -77,7 +92,8 @@ void GraphRun::Cancel() {
   std::vector<std::string> ids = ids_;
   if (jobs.ok())
     for (const v1::Job& job : *jobs) ids.push_back(job.id());
-  for (const std::string& id : ids) client_.Cancel(id).IgnoreError();  // it may have ended
+  for (const std::string& id : ids)
+    if (!id.empty()) client_.Cancel(id).IgnoreError();  // it may have ended
 }
 
 absl::Status GraphRun::DeliverNode(std::size_t place, const client::Cancellation& cancellation) {
@@ -106,6 +122,10 @@ absl::Status GraphRun::Deliver(const client::Cancellation& cancellation) {
   absl::Status first;
   std::size_t not_completed = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (ids_[i].empty()) {
+      ++not_completed;
+      continue;
+    }
     Progress progress(call_.console, call_.output.talkative());
     const auto end = client_.Watch(
         ids_[i], [&progress](const v1::JobUpdate& update) { progress.Update(update); }, &cancellation);
@@ -129,13 +149,18 @@ absl::Status GraphRun::Deliver(const client::Cancellation& cancellation) {
 }
 
 std::string GraphRun::Text() const {
-  const std::string which = ids_.size() == 1 ? "job " + ids_.front() : ids_.front() + " to " + ids_.back();
-  return absl::StrCat("graph ", graph_, ": ", ids_.size(), ids_.size() == 1 ? " job" : " jobs", " queued, ", which);
+  std::vector<std::string> queued = ids_;
+  std::erase(queued, "");
+  const std::string which = queued.size() == 1 ? "job " + queued.front() : queued.front() + " to " + queued.back();
+  const std::size_t left_out = ids_.size() - queued.size();
+  return absl::StrCat("graph ", graph_, ": ", queued.size(), queued.size() == 1 ? " job" : " jobs", " queued, ", which,
+                      left_out == 0 ? "" : absl::StrCat("; ", left_out, " not, since a job before them has failed"));
 }
 
 std::string GraphRun::Json() const {
   JsonObject nodes;
-  for (std::size_t i = 0; i < ids_.size(); ++i) nodes.Text(nodes_[i].node.name, ids_[i]);
+  for (std::size_t i = 0; i < ids_.size(); ++i)
+    if (!ids_[i].empty()) nodes.Text(nodes_[i].node.name, ids_[i]);
   return JsonObject().Text("graph", graph_).Raw("nodes", nodes.Json()).Json();
 }
 

@@ -100,6 +100,7 @@ int Detach(Client& client) {
 int PutOneBehindTheOther(Client& client) {
   using hotplate::client::JobCall;
   using hotplate::client::JobHandle;
+  using hotplate::client::WhenAll;
   const std::vector<double> x = {1, 2, 3, 4}, y = {2, 0, 0, 2};
   const auto square = [&client](const std::vector<double>& a) {
     return client.Submit({"matmul", {{"a", View(a, {2, 2})}, {"b", View(a, {2, 2})}}});
@@ -107,13 +108,11 @@ int PutOneBehindTheOther(Client& client) {
   const JobHandle sum = WhenAll({square(x), square(y)}).Then([](const std::vector<JobHandle>& squares) {
     return JobCall{"vector_add", {{"a", squares[0].Output("c")}, {"b", squares[1].Output("c")}}};
   });
-  const JobHandle norm = sum.Then([](const JobHandle& sum) { return JobCall{"norm", {{"x", sum.Output("c")}}}; });
+  const JobHandle norm = sum.Then([](const JobHandle& job) { return JobCall{"norm", {{"x", job.Output("c")}}}; });
   const auto result = norm.Wait();
   if (!result.ok()) return Complain("norm", result.status());
-  const double value = result->outputs.begin()->second.buffer
-                           ? *reinterpret_cast<const double*>(result->outputs.begin()->second.buffer->data())
-                           : 0;
-  std::printf("norm: job %s, after two squares and their sum: %.4f\n", norm.id().c_str(), value);
+  const double value = result->Output<double>("y")[0];
+  std::printf("norm: job %s, behind two squares and their sum: %.4f\n", norm.id().c_str(), value);
   return std::abs(value - std::sqrt(11. * 11 + 10 * 10 + 15 * 15 + 26 * 26)) < 1e-9 ? 0 : 1;
 }
 

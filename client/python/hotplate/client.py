@@ -8,10 +8,11 @@ from . import _core
 from .arguments import count, number_of_job, path, seconds, shown, text
 from .arrays import Array, described, send
 from .awaited import futures_in
+from .connection import graph_of
 from .errors import Error, InvalidType
 from .expressions import KERNEL, Expression, evaluation
 from .jobs import Job, Jobs
-from .kernels import Kernel, Kernels, graph_of, resolve, sent_once
+from .kernels import Kernel, Kernels, resolve, sent_once
 from .namespace import of_client
 from .numpy_functions import NumPyFunctions
 from .receipt import Receipt

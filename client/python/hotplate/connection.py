@@ -132,6 +132,11 @@ class Connection:
         return self._generation == other._generation
 
 
+def graph_of(client: Connection) -> Any:
+    """The hotplate.graphs.Graph whose block is open in this thread, so that calls are noted; else None."""
+    return client._graphs.get(threading.get_ident())
+
+
 # At exit their threads must not come back to an interpreter that is gone.
 _open: weakref.WeakSet[Connection] = weakref.WeakSet()
 

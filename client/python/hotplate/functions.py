@@ -15,12 +15,11 @@ from .arguments import seconds, shown
 from .arrays import Array
 from .awaited import check_each_is_one, futures_in, is_ours
 from .calls import Call
-from .connection import Connection
+from .connection import Connection, graph_of
 from .environments import check_numpy, environment_of
 from .environments import forget as forget_environments
 from .errors import Error, InvalidCall, InvalidType, NotFound
 from .function_code import cloudpickle_here, name_of, pack
-from .kernels import graph_of
 from .operations import told
 from .prints import Printer
 from .receipt import Receipt

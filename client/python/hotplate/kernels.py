@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from typing import TYPE_CHECKING, Any, Iterable, Mapping, Optional, Sequence
 
 import numpy as np
@@ -12,7 +11,7 @@ from . import _core
 from .arguments import shown, text
 from .awaited import futures_in
 from .calls import Plan
-from .connection import Connection
+from .connection import Connection, graph_of
 from .errors import Error, NotFound, UnknownKernel
 
 if TYPE_CHECKING:
@@ -188,11 +187,6 @@ def _elsewhere(name: str) -> str:
         if callable(getattr(module, name, None)):
             return f"gpu.function({where}.{name})(…)"
     return ""
-
-
-def graph_of(client: Connection) -> Any:
-    """The hotplate.graphs.Graph whose block is open in this thread, so that calls are noted; else None."""
-    return client._graphs.get(threading.get_ident())
 
 
 def resolve(client: Kernels, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any],

@@ -102,10 +102,9 @@ def _place_results(noted: NotedCall, future: GraphCall, held: bool, takers: dict
             except Exception as error:
                 noted.tell(error)
                 raise
-            keep = call.options.function[2]
+            function, environment, keep, own_worker, cpus = call.options.function or ("", "", False, False, 0)
             future._here = not keep
-            if not block.detached and not keep:
-                call.options.function = (*call.options.function[:2], True, *call.options.function[3:])
+            call.options.function = (function, environment, keep or not block.detached, own_worker, cpus)
         return
     if not own or noted.keeps:
         return
