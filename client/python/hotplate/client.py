@@ -12,7 +12,7 @@ from .connection import graph_of
 from .errors import Error, InvalidType
 from .expressions import KERNEL, Expression, evaluation
 from .jobs import Job, Jobs
-from .kernels import Kernel, Kernels, resolve, sent_once
+from .kernels import Kernels, resolve, sent_once
 from .namespace import of_client
 from .numpy_functions import NumPyFunctions
 from .receipt import Receipt
@@ -31,16 +31,6 @@ else:
 # .futures.submit, imported when it is first used: importing concurrent.futures takes a while, and an import statement
 # in each call would be a tenth of Python's part of it.
 _submit: Optional[Callable[..., CallFuture]] = None
-
-
-def submitted(client: Client, plan: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:
-    """Starts a call of a plan."""
-    global _submit
-    if _submit is None:
-        from .futures import submit
-
-        _submit = submit
-    return _submit(client, plan, inputs, keywords)
 
 
 def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = "", session: str = "",
@@ -138,7 +128,7 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         Example:
             >>> gpu.run("selu", x, alpha=1.67)
         """
-        return Kernel(self, self._plan(name))(*inputs, **keywords)
+        return self._called(self._plan(name), inputs, keywords)
 
     def eval(self, expression: str, names: Optional[Mapping[str, Any]] = None, /, **keywords: Any) -> Any:
         """Computes an expression, a line of NumPy as a text, on the daemon in one pass.
@@ -163,12 +153,7 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             >>> gpu.eval("2*x + exp(y)", x=np.arange(3.0), y=np.zeros(3))
             array([1., 3., 5.])
         """
-        plan, values, options = evaluation(expression, names, keywords)
-        if self._graphs and (graph := graph_of(self)) is not None:
-            return graph.note(plan, values, options)
-        if futures_in(values, options):
-            return submitted(self, plan, values, options).result()
-        return plan.prepare(self, values, options).run()
+        return self._called(*evaluation(expression, names, keywords))
 
     def submit(self, kernel: Any, /, *inputs: Any, **keywords: Any) -> CallFuture:
         """Starts a call and returns at once.
@@ -197,7 +182,24 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         if self._graphs and (graph := graph_of(self)) is not None:
             noted: CallFuture = graph.note(plan, arguments, words)
             return noted
-        return submitted(self, plan, arguments, words)
+        return self._begun(plan, arguments, words)
+
+    def _called(self, plan: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        """Calls a plan and waits; in the block of a graph it is noted."""
+        if self._graphs and (graph := graph_of(self)) is not None:
+            return graph.note(plan, inputs, keywords)
+        if futures_in(inputs, keywords):
+            return self._begun(plan, inputs, keywords).result()
+        return plan.prepare(self, inputs, keywords).run()
+
+    def _begun(self, plan: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:
+        """Starts a call of a plan."""
+        global _submit
+        if _submit is None:
+            from .futures import submit
+
+            _submit = submit
+        return _submit(self, plan, inputs, keywords)
 
     def map(self, kernel: Any, /, *iterables: Iterable[Any]) -> Iterator[Any]:
         """Calls a kernel or a function with the elements of the iterables, as many as the shortest has.

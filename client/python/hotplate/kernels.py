@@ -9,9 +9,8 @@ import numpy as np
 
 from . import _core
 from .arguments import shown, text
-from .awaited import futures_in
 from .calls import Plan
-from .connection import Connection, graph_of
+from .connection import Connection
 from .errors import Error, NotFound, UnknownKernel
 
 if TYPE_CHECKING:
@@ -53,12 +52,8 @@ class Kernel:
         raise TypeError(f"kernel {self.name} is of {self.client!r} and cannot be pickled: pass its name, and connect there")
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        client: Any = self.client
-        if client._graphs and (graph := graph_of(client)) is not None:
-            return graph.note(self.plan, inputs, keywords)
-        if futures_in(inputs, keywords):
-            return client.submit(self, *inputs, **keywords).result()
-        return self.run(*inputs, **keywords)
+        client: Any = self.client  # a Client
+        return client._called(self.plan, inputs, keywords)
 
     def run(self, *inputs: Any, **keywords: Any) -> Any:
         """Runs it now, also in the block of a graph.
