@@ -3,6 +3,7 @@
 import concurrent.futures
 import re
 import threading
+import xml.etree.ElementTree
 
 import hotplate as hp
 import numpy as np
@@ -27,6 +28,8 @@ def test_a_graph(gpu, detached):
     np.testing.assert_allclose(s.result(PATIENCE), np.linalg.svd(A.T @ A)[1])
     g.wait()
     assert re.fullmatch("fit-r[0-9a-f]{4}", g.name)
+    picture = xml.etree.ElementTree.fromstring(g.svg())
+    assert len(picture.findall(".//{*}g")) == 4 and "svd" in g.svg()
     assert [(job["node"], job["kernel"], job["state"], job["detached"]) for job in g.jobs] == [
         ("matmul", "matmul", "COMPLETED", detached), ("svd", "svd", "COMPLETED", detached),
         ("eval", "expression", "COMPLETED", detached), ("norm", "norm", "COMPLETED", detached)]

@@ -70,9 +70,11 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
     from .settings import completed
 
     where = completed(path("server", server), text("endpoint", endpoint), path("directory", directory))
-    return Client(_core.connect(*where, text("session", session), bool(contact), seconds("deadline", deadline),
+    client = Client(_core.connect(*where, text("session", session), bool(contact), seconds("deadline", deadline),
                                 seconds("connect_timeout", connect_timeout), count("retries", retries, 1_000_000),
                                 seconds("reconnect", reconnect), on_connection))
+    client._where = where
+    return client
 
 
 class Client(Kernels, NumPyFunctions, ClientKernels):

@@ -29,6 +29,7 @@ class Connection:
         self._ids: list[str] = []  # see _device_ids
         self._ids_of = 0  # how often the client had moved then
         self._number = next(_numbers)
+        self._where = ("", "", "")  # server, endpoint and directory, as `connect` found the daemon
         self._graphs: dict[int, Any] = {}  # whose blocks are open, by thread: see graphs/graph.py
         _open.add(self)
 

@@ -221,6 +221,31 @@ class Graph:
 
     # To look at.
 
+    def svg(self) -> str:
+        """A picture: a box a node, with its state, and an arrow from each to those that take it. The command draws it: `hotplate show
+        GRAPH --svg`.
+
+        Raises:
+            FileNotFoundError: the program hotplate is not there.
+            RuntimeError: it could not draw it.
+
+        Example:
+            >>> pathlib.Path("fit.svg").write_text(g.svg())
+        """
+        self._check_sent()
+        import subprocess
+
+        from ..allocation import command_path
+
+        server, endpoint, directory = self._client._where
+        options = {"server": server or self._client.server, "endpoint": endpoint, "directory": directory}
+        words = [f"--{name}={value}" for name, value in options.items() if value]
+        done = subprocess.run([command_path(), "show", self.name, "--svg", *words], stdin=subprocess.DEVNULL, capture_output=True,
+                              encoding="utf-8", check=False)
+        if done.returncode:
+            raise RuntimeError(f"graph {self.name} could not be drawn: {done.stderr.strip()}")
+        return done.stdout
+
     def _rows(self) -> tuple[str, list[tuple[str, ...]]]:
         """A title, and a line for each node."""
         if self._block.state != "sent":
