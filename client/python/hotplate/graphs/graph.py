@@ -50,6 +50,7 @@ class Graph:
         self.name = f"{name}-r{os.urandom(2).hex()}"
         self._block = Block(self.name, bool(detached))
         self._began = False
+        self._numbers: dict[str, int] = {}  # of the last node that was named so by itself
         self._calls: list[GraphCall] = []
         self._lines: list[tuple[str, str, str]] = []  # name, kernel and what it takes, of each call that was sent
 
@@ -128,9 +129,9 @@ class Graph:
     def _free_name(self, name: str) -> str:
         """A name for a node, after its kernel or function."""
         stem = "eval" if name == KERNEL else re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:_LONGEST_STEM] or "call"
-        name, number = stem, 1
+        name = stem
         while name in self._block.names:
-            number += 1
+            self._numbers[stem] = number = self._numbers.get(stem, 1) + 1
             name = f"{stem}-{number}"
         return name
 

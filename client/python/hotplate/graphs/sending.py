@@ -39,12 +39,13 @@ def check(client: Any, calls: Sequence[NotedCall]) -> None:
                 known[id(noted), output["name"]] = _core.Signature(signature["dtype"], signature["shape"])
 
 
-def takers_of(calls: Sequence[NotedCall]) -> dict[tuple[int, str], int]:
+def _takers(calls: Sequence[NotedCall]) -> dict[int, dict[str, int]]:
     """How many calls take an output, by the call that makes it and its name."""
-    takers: dict[tuple[int, str], int] = {}
+    takers: dict[int, dict[str, int]] = {}
     for noted in calls:
-        for key in {(id(value.noted), value.output) for value in noted.takes().values()}:
-            takers[key] = takers.get(key, 0) + 1
+        for maker, output in {(id(value.noted), value.output) for value in noted.takes().values()}:
+            its = takers.setdefault(maker, {})
+            its[output] = its.get(output, 0) + 1
     return takers
 
 
@@ -54,13 +55,13 @@ def send(client: Any, block: Block, calls: Sequence[NotedCall]) -> list[GraphCal
     Raises:
         Exception: the refusal, or what a signal handler raised; the message of a refusal names the node.
     """
-    takers = takers_of(calls)
+    takers = _takers(calls)
     futures: dict[int, GraphCall] = {}
     kind = DetachedCall if block.detached else GraphCall
     for noted in calls:
         held = noted.future()
         future = futures[id(noted)] = held if held is not None else kind(client, block, noted)
-        _place_results(noted, future, held is not None, takers)
+        _place_results(noted, future, held is not None, takers.get(id(noted), {}))
     block.state = "sent"
     sent: list[GraphCall] = []
     try:
@@ -91,10 +92,10 @@ def cancel(calls: Sequence[GraphCall]) -> None:
             pass  # it has ended
 
 
-def _place_results(noted: NotedCall, future: GraphCall, held: bool, takers: dict[tuple[int, str], int]) -> None:
-    """Where its results go. Those that others take stay where they were made: for them alone if no variable holds the call."""
+def _place_results(noted: NotedCall, future: GraphCall, held: bool, own: dict[str, int]) -> None:
+    """Where its results go. Those that others take (`own`: how many, by output) stay where they were made: for them alone if no
+    variable holds the call."""
     call, block = noted.call, future._block
-    own = {output: count for (maker, output), count in takers.items() if maker == id(noted)}
     if noted.is_function:
         if own:
             try:
