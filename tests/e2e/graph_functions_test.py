@@ -162,6 +162,23 @@ class GraphFunctions(harness.Case):
             for one in (*says, "1 more of 2 nodes did not complete"):
                 self.assertIn(one, out + err)
 
+    def test_a_function_ends_with_its_daemon(self):
+        self.module("import os, time\n\ndef gate(x):\n    while not os.path.exists('go_on'):\n        time.sleep(0.05)\n    return x\n")
+        daemon = self.start_daemon(name="mortal")
+        words = ("--server", "mortal")
+        self.file('[gate]\nfunction = "model:gate"\ninputs = { x = "x.npy" }\n'
+                  '[behind]\nexpression = "1 + 1"\nafter = ["gate"]\n'
+                  '[taker]\nexpression = "sum(x)"\ninputs = { x = "gate" }\n'
+                  '[lasting]\nexpression = "2 + 2"\n', "mortal.toml")
+        ids = json.loads(self.hotplate("graph", "submit", "mortal.toml", "--json", *words))["nodes"]
+        self.hotplate("wait", ids["lasting"], *words)
+        daemon.kill()
+        daemon.wait()
+        self.start_daemon(name="mortal")
+        jobs = {job["node"]: job for job in json.loads(self.hotplate("jobs", "--json", *words))["jobs"]}
+        self.assertEqual({name: job["state"] for name, job in jobs.items()}, {"lasting": "COMPLETED", "behind": "FAILED"})
+        self.assertIn(f"no job {ids['gate']}", jobs["behind"]["error"]["message"])
+
     def test_without_a_journal(self):
         self.start_daemon("--journal", "off", name="plain")
         lines = self.lines("graph", "run", "mixed.toml", "--server", "plain")

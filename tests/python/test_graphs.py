@@ -218,7 +218,7 @@ def test_in_the_block_nothing_has_a_result(gpu):
             with pytest.raises(ValueError, match="has not ended"):
                 use()
         assert repr(square).startswith("<[square] of graph mine-r") and "noted" in repr(square)
-        assert re.match(r"graph mine-r\w+   1 nodes noted\n  square  noted  matmul", repr(g))
+        assert re.match(r"graph mine-r\w+   1 node noted\n  square  noted  matmul", repr(g))
     square.result(PATIENCE)
 
 

@@ -57,13 +57,13 @@ def node_of(client: Connection, value: Any, what: str = "operand") -> Node:
     """
     if isinstance(value, Node):
         return value
-    if futures_in((value,), {}):
-        check_each_is_one([value])
-        return node_of(client, value.result(), what)
     if isinstance(value, Lazy):
         check_daemon(client, value, what)
         node: Node = value._node if value._base is None else value._now()
         return node
+    if futures_in((value,), {}):
+        check_each_is_one([value])
+        return node_of(client, value.result(), what)
     plain = without_mask(what, value)
     if is_no_array(value, plain):
         raise InvalidType(f"the {what} is {shown(value)}, a {type(value).__name__}, which is no array")

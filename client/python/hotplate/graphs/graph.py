@@ -250,20 +250,20 @@ class Graph:
     def _rows(self) -> tuple[str, list[tuple[str, ...]]]:
         """A title, and a line for each node."""
         if self._block.state != "sent":
-            told = f"{len(self)} nodes noted" if self._block.state == "open" else f"never sent: its block {self._block.why}"
+            told = f"{_count(len(self))} noted" if self._block.state == "open" else f"never sent: its block {self._block.why}"
             return told, [(name, "noted", kernel, "", "", "", takes) for name, kernel, takes in map(_line, self._block.names.values())]
         jobs = {job["node"]: job for job in self.jobs}
         states = [job["state"] for job in jobs.values()]
         counts = [f"{states.count(state)} {state}" for state in _STATES if state in states]
         if len(jobs) < len(self._calls):
             counts.append(f"{len(self._calls) - len(jobs)} without a job")
-        return f"{len(self._calls)} nodes: {', '.join(counts)}", [_row(*line, jobs.get(line[0])) for line in self._lines]
+        return f"{_count(len(self._calls))}: {', '.join(counts)}", [_row(*line, jobs.get(line[0])) for line in self._lines]
 
     def __repr__(self) -> str:
         try:
             title, rows = self._rows()
         except (Error, RuntimeError) as error:  # a daemon that is gone, a client that is closed
-            return f"graph {self.name}   {len(self)} nodes: {error}"
+            return f"graph {self.name}   {_count(len(self))}: {error}"
         left_out = len(rows) - _NODES_TOLD
         rows = rows[:_NODES_TOLD]
         widths = [max(map(len, column)) for column in zip(*rows)]
@@ -278,6 +278,10 @@ class Graph:
             return table([("state", error)], caption=f"graph {self.name}")
         return table(rows, ("node", "state", "kernel", "job", "device", "kernel time", "takes"),
                      caption=f"graph {self.name}: {title}")
+
+
+def _count(nodes: int) -> str:
+    return "1 node" if nodes == 1 else f"{nodes} nodes"
 
 
 def _line(noted: NotedCall) -> tuple[str, str, str]:
