@@ -89,9 +89,13 @@ def test_arrays_of_the_daemon_and_what_is_kept(gpu):
         square = gpu.matmul(x, x)
         kept = gpu.matmul(A, A, keep="of-a-graph")
         norms = gpu.norm(kept), gpu.norm(square)
+        parts = gpu.svd(A, keep={"u": True})
+        rows = gpu.norm(parts.s)
     assert isinstance(square.result(PATIENCE), hp.Array) and isinstance(kept.result(PATIENCE), hp.Array)
     assert [float(norm.result(PATIENCE)) for norm in norms] == pytest.approx([np.linalg.norm(A @ A)] * 2)
     assert gpu.array(name="of-a-graph").shape == (40, 40)
+    assert rows.result(PATIENCE) == pytest.approx(np.linalg.norm(parts.s.result().numpy()))
+    assert isinstance(parts.result().u, hp.Array) and isinstance(parts.vt.result(), np.ndarray)
     gpu.free("of-a-graph")
 
 

@@ -30,7 +30,7 @@ void AsyncCall::Land(absl::StatusOr<client::JobResult> result) {
   {
     const MutexLock lock(mutex_);
     running_ = false;
-    over_ = true;
+    failed_ = !result.ok();  // else it is sent by now, and about to be told so
     if (result.ok()) job_id_ = result->job_id;
     sent_.NotifyAll();
   }
@@ -87,10 +87,10 @@ std::string AsyncCall::request_id() const {
 bool AsyncCall::WaitUntilSent(std::chrono::milliseconds patience) const {
   const auto until = std::chrono::steady_clock::now() + patience;
   const MutexLock lock(mutex_);
-  while (request_id_.empty() && !over_) {
+  while (request_id_.empty() && !failed_) {
     if (!sent_.WaitUntil(mutex_, until)) break;
   }
-  return !request_id_.empty() || over_;
+  return !request_id_.empty() || failed_;
 }
 
 void Flights::Add(const std::shared_ptr<AsyncCall>& call) {

@@ -43,7 +43,7 @@ class AsyncCall {
   bool running() const;
   std::string job_id() const;
   std::string request_id() const;  // empty until it is on its way
-  // Without the GIL: false if it is neither on its way nor over within this time.
+  // Without the GIL: false if it is neither on its way nor has failed within this time.
   bool WaitUntilSent(std::chrono::milliseconds patience) const;
 
  private:
@@ -56,7 +56,7 @@ class AsyncCall {
 
   mutable Mutex mutex_;
   mutable CondVar sent_;
-  bool running_ ABSL_GUARDED_BY(mutex_) = false, over_ ABSL_GUARDED_BY(mutex_) = false;
+  bool running_ ABSL_GUARDED_BY(mutex_) = false, failed_ ABSL_GUARDED_BY(mutex_) = false;
   std::string job_id_ ABSL_GUARDED_BY(mutex_), request_id_ ABSL_GUARDED_BY(mutex_);
 };
 

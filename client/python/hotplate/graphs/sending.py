@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from .. import _core
-from ..errors import Busy, NotFound, OutOfMemory
+from ..errors import Busy, JobFailed, NotFound, OutOfMemory
 from .call import DetachedCall, GraphCall
 from .noted import Block, NotedCall
 
 # Seconds after which a wait looks for signals.
 _LOOK = 1.0
+_FAILED = ("FAILED", "CANCELLED", "TIMEOUT")
 
 
 def check(client: Any, calls: Sequence[NotedCall]) -> None:
@@ -107,7 +108,11 @@ def _place_results(noted: NotedCall, future: GraphCall, held: bool, own: dict[st
             future._here = not keep
             call.options.function = (function, environment, keep or not block.detached, own_worker, cpus)
         return
-    if not own or noted.keeps:
+    if not own:
+        return
+    if noted.keeps:  # what others take stays beside it
+        if not block.detached:
+            call.options.keep = {**{name: ("", None) for name in own}, **call.options.keep}
         return
     alone = {} if held else own
     future._alone = bool(alone)
@@ -139,7 +144,7 @@ def _send_one(client: Any, noted: NotedCall, future: GraphCall, futures: dict[in
             future._id = client._core.submit(call.kernel, inputs, options)
         except Exception:
             for other in future._takes:
-                if other.done():
+                if other.job_id and client._core.job(other.job_id)["state"] in _FAILED:
                     other._wait(None)
             if (why := future._lacks()) is None:
                 raise
@@ -155,8 +160,10 @@ def _send_one(client: Any, noted: NotedCall, future: GraphCall, futures: dict[in
     while not flight.wait_until_sent(_LOOK):
         pass
     future._request_id = flight.request_id
-    if not future._request_id:  # an input could not be sent
-        future.result()
+    if not future._request_id:
+        error = future.exception()
+        if error is not None and not isinstance(error, JobFailed):  # an input could not be sent
+            raise error
 
 
 def _output_of(maker: GraphCall, output: str) -> Any:
