@@ -162,6 +162,8 @@ struct JobOptions {
   std::map<std::string, std::uint32_t> for_jobs = {};
   // Ids of jobs that have to complete before this one begins. If one of them ends otherwise, so does this one.
   std::vector<std::string> after = {};
+  // Likewise, by the request ids of jobs of this client (on_sent). Not for Submit.
+  std::vector<std::string> after_requests = {};
   // A device's id. Empty: the daemon's GPUs, and where it has none its CPU; "any": a GPU that can run it, else the CPU.
   std::string device = {};
   v1::Precision precision = v1::PRECISION_UNSPECIFIED;
@@ -282,6 +284,9 @@ class ProgramInput {
   virtual void Resize(std::uint32_t rows, std::uint32_t columns) = 0;
 };
 
+struct JobCall;
+class JobHandle;
+
 class Client {
  public:
   // UNAVAILABLE: there is no record, nobody answers (the message says how to start a daemon), or the daemon hung up, as
@@ -353,6 +358,8 @@ class Client {
   // Detached: returns the job's id once it is queued. Cancelling stops the uploads; a job that was sent continues.
   absl::StatusOr<std::string> Submit(const std::string& kernel, const std::map<std::string, Input>& inputs,
                                      const JobOptions& options = {}, const Cancellation* cancellation = nullptr);
+  // The same as a handle, behind which other jobs can be put: see job_handle.h. A refusal is the handle's status.
+  JobHandle Submit(const JobCall& call, const Cancellation* cancellation = nullptr);
   // Calls `on_update` on this thread for every update from the start to the job's end, which it also returns. Survives
   // a broken connection (resumes after the last sequence number). Cancelling stops the watch, not the job.
   absl::StatusOr<v1::JobEnd> Watch(const std::string& job_id,

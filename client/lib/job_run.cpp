@@ -250,7 +250,11 @@ absl::StatusOr<v1::JobSpec> JobRun::PrepareUploads() {
   v1::CheckJobResponse answer;
   const absl::Status status = connection_.Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncCheck, check, answer,
                                                {.until = deadline_, .stop = stop_});
-  if (!status.ok()) return status;
+  // An input that another job has yet to make has no shape before: the job itself is checked then.
+  const bool is_made_later = std::any_of(inputs_.begin(), inputs_.end(), [](const auto& input) {
+    return std::holds_alternative<OutputRef>(input.second);
+  });
+  if (!status.ok() && !(is_made_later && absl::IsFailedPrecondition(status))) return status;
   // Upload nothing for a job that will not be accepted.
   if (!answer.refusal().empty()) return Exhausted("device", answer.refusal());
   // The same payload finds this job, so its inputs need not go up again: their names are enough to compare.

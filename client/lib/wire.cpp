@@ -150,6 +150,7 @@ absl::Status CheckCall(const std::string& kernel, const std::map<std::string, In
          "kept or written, and for other jobs alone");
   }
   for (const std::string& id : options.after) text("a job's id", id);
+  for (const std::string& id : options.after_requests) text("a request id", id);
   text("the graph", options.graph);
   text("the node", options.node);
   for (const auto& [name, place] : options.place) {
@@ -191,6 +192,7 @@ v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, Reques
     output.set_for_jobs(jobs);
   }
   for (const std::string& id : options.after) spec.add_after()->set_job_id(id);
+  for (const std::string& id : options.after_requests) spec.add_after()->set_request_id(id);
   for (const auto& [name, place] : options.place) {
     v1::JobOutput& output = *spec.add_outputs();
     output.set_name(name);

@@ -41,7 +41,7 @@ target_compile_features(hotplate_array INTERFACE cxx_std_20)
 install(TARGETS hotplate_array hotplate_proto hotplate_codec hotplate_client EXPORT HotplateTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} INCLUDES DESTINATION ${include_root})
 install(DIRECTORY kernels/array DESTINATION ${include_root}/kernels FILES_MATCHING PATTERN "*.h")
-install(FILES client/lib/client.h DESTINATION ${include_root}/client/lib)
+install(FILES client/lib/client.h client/lib/job_handle.h DESTINATION ${include_root}/client/lib)
 install(FILES client/lib/include/hotplate/client.h DESTINATION ${include_root}/hotplate)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/proto/ DESTINATION ${include_root}
   FILES_MATCHING PATTERN "*.pb.h" PATTERN CMakeFiles EXCLUDE)

@@ -69,6 +69,8 @@ class DurableJobs : public core::JobLog {
   // Once, before Accept: the engine whose log this is gets the jobs of daemons before this one.
   void Restore(core::Engine& engine, const wire::ReceiptFacts& facts, const Parse& parse);
 
+  // False for functions, which are only known to the daemon that was given them, and for what takes their results.
+  bool CanOutlive(const core::Principal& who, const core::JobRequest& request) const;
   // Calls `done` once, on any thread: with the id, when the job is on the disk. `request` is what `spec` says. Waits
   // for the file system if MustWait.
   using Done = std::function<void(absl::StatusOr<core::JobId>)>;

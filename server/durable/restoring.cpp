@@ -197,6 +197,16 @@ absl::Status DurableJobs::RecallState(const core::Principal& who, const core::Jo
   return absl::OkStatus();
 }
 
+bool DurableJobs::CanOutlive(const core::Principal& who, const core::JobRequest& request) const {
+  if (request.work != nullptr) return false;
+  const std::vector<core::NamedRef> refs = core::RefsOf(request);
+  return std::none_of(refs.begin(), refs.end(), [&](const core::NamedRef& ref) {
+    if (ref.output.empty()) return false;
+    const absl::StatusOr<std::shared_ptr<core::Job>> job = engine_->Find(who, ref.job->id);
+    return job.ok() && !(*job)->durable && !(*job)->submitted_attached;
+  });
+}
+
 absl::Status DurableJobs::CheckInputsOutlive(const core::Principal& who, const core::JobRequest& request) const {
   for (const core::NamedRef& ref : core::RefsOf(request)) {
     if (ref.output.empty()) continue;

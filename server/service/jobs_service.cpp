@@ -79,8 +79,7 @@ void JobsService::SubmitJob(const core::Principal& who, const v1::JobSpec& spec,
   if (absl::Status status = context_.AcceptsJobs(); !status.ok()) return done(status);
   absl::StatusOr<core::JobRequest> request = JobAsRequest(context_, who, spec, wire::SignatureInputs::kRefused);
   if (!request.ok()) return done(request.status());
-  // A function is only known to the daemon that was given it.
-  if (context_.durable() != nullptr && request->work == nullptr) {
+  if (context_.durable() != nullptr && context_.durable()->CanOutlive(who, *request)) {
     return context_.durable()->Accept(who, *std::move(request), spec, std::move(done));
   }
   done(context_.engine().Submit(who, *std::move(request), nullptr, 0));

@@ -181,7 +181,7 @@ class Graph(harness.Case):
                 ("[a]\nkernel = ", ":2:"),
                 ("a = 1\n", "[a] is no table"),
                 ('["a.b"]\nexpression = "1"\n', "is no name of a node"),
-                ("[a]\n", "none of kernel, expression, python and exec"),
+                ("[a]\n", "none of kernel, expression, function, python and exec"),
                 ('[a]\nkernel = "matmul"\nexpression = "1"\n', "it can be one of them"),
                 (node + 'inpust = {}\n', ('unknown key "inpust"', "inputs")),
                 (node + 'after = ["b"]\n', 'comes after "b"'),

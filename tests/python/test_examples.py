@@ -11,7 +11,7 @@ PAGES = pathlib.Path(__file__).parents[2] / "client/python"
 EXAMPLES = PAGES / "examples"
 # Pages with cells.
 TUTORIAL = PAGES / "docs/tutorial.md"
-OTHERS = [PAGES.parents[1] / "README.md", PAGES.parent / "docs/python.md"]
+OTHERS = [PAGES.parents[1] / "README.md", PAGES.parent / "docs/python.md", PAGES.parent / "docs/graphs.md"]
 CELLS = PAGES / "docs/cells.py"
 # On a slow machine, beside other work.
 PATIENCE = 120

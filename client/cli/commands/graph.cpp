@@ -22,6 +22,26 @@ std::string NameOf(const std::string& stem) {
   return name + "-r" + client::RandomHex(2);  // with a letter: digits and a dash are a range of jobs
 }
 
+std::string TitleOf(const PlannedNode& node) {
+  if (node.is_program()) return node.node.program;
+  return node.is_function() ? "function " + node.node.words.front() : node.plan.kernel.name();
+}
+
+// What can be said of a node that the daemon does not check before it runs.
+std::string UncheckedText(const PlannedNode& node) {
+  if (node.is_program()) {
+    const std::string& device = node.program.device();
+    return "  " + Join(node.node.words, " ") + "\n  in " + node.program.folder() + ", on " +
+           (device.empty() ? "any device" : device) +
+           (node.program.python_environment().empty() ? "" : ", environment " + node.program.python_environment()) +
+           (node.node.after.empty() ? "" : ", after " + Join(node.node.after, ", ")) +
+           "\n  it begins, and is found, when it runs\n";
+  }
+  if (node.is_function())
+    return "  " + node.function.file + "\n  in " + node.python + "\n  its result is known when it is made\n";
+  return "  its inputs are known, and checked, when they are made\n";
+}
+
 // A job that can never run is an error, with the exit code of a real run.
 absl::Status DryRunOf(const Invocation& call, client::Client& client, const std::vector<PlannedNode>& nodes) {
   const auto answers = CheckGraph(client, nodes);
@@ -30,15 +50,17 @@ absl::Status DryRunOf(const Invocation& call, client::Client& client, const std:
   std::vector<std::string> json;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const PlannedNode& node = nodes[i];
-    const bool is_program = node.node.kind == GraphNode::Kind::kProgram;
     const auto& answer = (*answers)[i];
-    text += node.node.name + "   " + (is_program ? node.node.program : node.plan.kernel.name()) + "\n";
+    text += node.node.name + "   " + TitleOf(node) + "\n";
     if (answer) text += CheckText(*answer);
-    if (!answer && !is_program) text += "  its inputs are known, and checked, when they are made\n";
+    if (!answer) text += UncheckedText(node);
     if (answer && CanNeverRun(*answer))
       never +=
           (never.empty() ? "" : ", ") + node.node.name + (answer->refusal().empty() ? "" : ": " + answer->refusal());
-    json.push_back(JsonObject().Text("node", node.node.name).Raw("check", answer ? ToJson(*answer) : "null").Json());
+    JsonObject object;
+    object.Text("node", node.node.name).Raw("check", answer ? ToJson(*answer) : "null");
+    if (!node.python.empty()) object.Text("python", node.python);
+    json.push_back(object.Json());
   }
   const std::string accepted =
       never.empty()
@@ -74,6 +96,8 @@ absl::Status Graph(const Invocation& call) {
             "[" + node.node.name + "] " + output.name + " = \"" + output.text +
             "\": submit does not wait for a result. Keep it with array:NAME, have the daemon write it with "
             "path:FILE.npy, or run the graph");
+  if (const absl::Status functions = CheckFunctions(*client, *nodes); !functions.ok())
+    return WithNextStep(functions, "nothing was run");
   if (call.arguments.Flag("dry-run")) return DryRunOf(call, *client, *nodes);
   const auto answers = CheckGraph(*client, *nodes);
   if (!answers.ok()) return WithNextStep(answers.status(), "nothing was run");
@@ -115,7 +139,8 @@ Command GraphCommand() {
           "An input NODE or NODE.OUTPUT is what another node makes; it stays on the device, and goes when all that\n"
           "take it have it. All else is as for run: files (./NAME forces one), array:NAME, path:FILE, numbers.\n"
           "params, outputs, after, device, priority, time_limit, precision, deterministic and label are as run's\n"
-          "options; python and exec name programs, as python = [\"plot.py\", \"--fast\"].\n"
+          "options; python and exec name programs, as python = [\"plot.py\", \"--fast\"]. function = \"model:fit\" is\n"
+          "fit of model.py beside FILE: its inputs are keyword arguments, NumPy arrays; it returns one, or a number.\n"
           "run waits, and writes the files, one node after the other; Ctrl-C cancels the graph. submit returns at\n"
           "once. In both, the jobs go on if this command is killed: hotplate show GRAPH draws how far they are. If\n"
           "one does not complete, those that need it do not run.",

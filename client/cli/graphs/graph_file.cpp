@@ -26,9 +26,9 @@ constexpr std::size_t kLongestName = 64;      // of a node
 constexpr std::size_t kMostFaults = 20;       // that are told
 
 const std::vector<std::string>& Keys() {
-  static const std::vector<std::string> keys = {"kernel",     "expression", "python",        "exec",   "inputs",
-                                                "params",     "outputs",    "after",         "device", "priority",
-                                                "time_limit", "precision",  "deterministic", "label",  "env"};
+  static const std::vector<std::string> keys = {
+      "kernel", "expression", "function", "python",     "exec",      "args",          "inputs", "params", "outputs",
+      "after",  "device",     "priority", "time_limit", "precision", "deterministic", "label",  "env"};
   return keys;
 }
 
@@ -87,10 +87,10 @@ class Reader {
       Fault("has the unknown key " + Quoted(word) + Nearest(word, Keys()));
     }
     std::vector<std::string> kinds;
-    for (const char* const kind : {"kernel", "expression", "python", "exec"})
+    for (const char* const kind : {"kernel", "expression", "function", "python", "exec"})
       if (table.contains(kind)) kinds.emplace_back(kind);
     if (kinds.size() != 1) {
-      Fault(kinds.empty() ? "has none of kernel, expression, python and exec: one of them says what it runs"
+      Fault(kinds.empty() ? "has none of kernel, expression, function, python and exec: one of them says what it runs"
                           : "has " + Join(kinds, " and ") + ": it can be one of them");
       return node;
     }
@@ -99,13 +99,20 @@ class Reader {
       Program(table, kinds[0], node);
       return node;
     }
-    node.kind = kinds[0] == "kernel" ? GraphNode::Kind::kKernel : GraphNode::Kind::kExpression;
+    node.kind = kinds[0] == "kernel"     ? GraphNode::Kind::kKernel
+                : kinds[0] == "function" ? GraphNode::Kind::kFunction
+                                         : GraphNode::Kind::kExpression;
     node.words.push_back(Text(table, kinds[0]));
     Inputs(table, node);
     Params(table, node);
     Outputs(table, node);
     Options(table, node.options);
-    if (table.contains("env")) Fault("has env, which is for python and exec");
+    if (table.contains("args")) Fault("has args, which is for python and exec");
+    const bool is_function = node.kind == GraphNode::Kind::kFunction;
+    if (table.contains("env") && is_function) node.environment = Text(table, "env");
+    if (table.contains("env") && !is_function) Fault("has env, which is for function, python and exec");
+    for (const char* const key : {"precision", "deterministic"})
+      if (is_function && table.contains(key)) Fault(std::string(key) + " is not for a function");
     return node;
   }
 
@@ -175,6 +182,8 @@ class Reader {
     node.program = kind;
     node.words = Texts(table, kind);
     if (node.words.empty()) Fault(kind + " names no program");
+    if (table.contains("args"))
+      for (std::string& word : Texts(table, "args")) node.words.push_back(std::move(word));
     if (table.contains("env")) node.options.push_back("--env=" + Text(table, "env"));
     Options(table, node.options);
     for (const char* const key : {"inputs", "params", "outputs", "precision", "deterministic"})
@@ -333,7 +342,8 @@ absl::StatusOr<GraphFile> ReadGraphFile(const std::string& path) {
   if (!faults.empty()) return absl::InvalidArgumentError(path + ": " + Join(faults, "\n"));
   auto ordered = InOrder(std::move(nodes));
   if (!ordered.ok()) return absl::InvalidArgumentError(path + ": " + std::string(ordered.status().message()));
-  return GraphFile{std::filesystem::path(path).stem().string(), *std::move(ordered)};
+  const std::filesystem::path whole = std::filesystem::absolute(path, error);
+  return GraphFile{whole.stem().string(), whole.parent_path().string(), *std::move(ordered)};
 }
 
 }  // namespace hotplate::cli

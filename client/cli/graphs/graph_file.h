@@ -28,21 +28,23 @@ struct GraphNumber {
 };
 
 struct GraphNode {
-  enum class Kind { kKernel, kExpression, kProgram };
+  enum class Kind { kKernel, kExpression, kFunction, kProgram };
   std::string name;
   Kind kind = Kind::kKernel;
   // The options and the other words of the command that means the same, `hotplate submit KERNEL`, `eval` or `python`:
-  // the kernel, the text or the program, then inputs.
+  // the kernel, the text, "MODULE:FUNCTION" or the program, then inputs.
   std::vector<std::string> options, words;
   std::string program;                         // "python" or "exec"; its words are then the program's alone
   std::map<std::string, std::string> made_by;  // NODE or NODE.OUTPUT, by input
   std::map<std::string, GraphNumber> params;
   std::vector<std::string> after;  // nodes that it follows without taking anything of them
   std::vector<std::string> takes;  // nodes of which it takes something
+  std::string environment;         // of a function: its Python, by name
 };
 
 struct GraphFile {
   std::string stem;              // of the file's name
+  std::string folder;            // that the file is in
   std::vector<GraphNode> nodes;  // each behind those that it needs; else in the order of the file
 };
 

@@ -16,9 +16,12 @@
 namespace hotplate::cli {
 namespace {
 
+constexpr std::size_t kLongestLabel = 64;  // of a job, and of a function's name
+
 class GraphPlanner {
  public:
-  GraphPlanner(const Invocation& call, client::Client& client) : call_(call), client_(client) {}
+  GraphPlanner(const Invocation& call, client::Client& client, std::string folder)
+      : call_(call), client_(client), folder_(std::move(folder)) {}
 
   absl::Status Add(GraphNode node) {
     const absl::Status added = node.kind == GraphNode::Kind::kProgram ? AddProgram(node) : AddJob(node);
@@ -53,7 +56,21 @@ class GraphPlanner {
     return words;
   }
 
+  // A function's inputs are as the file names them.
+  static absl::StatusOr<JobPlan> PlanOfFunction(const GraphNode& node) {
+    v1::KernelSpec kernel;
+    kernel.set_name(kFunctionKernel);
+    kernel.add_outputs()->set_name(kFunctionOutput);
+    for (std::size_t i = 1; i < node.words.size(); ++i)
+      kernel.add_inputs()->set_name(node.words[i].substr(0, node.words[i].find('=')));
+    for (const auto& [input, maker] : node.made_by) kernel.add_inputs()->set_name(input);
+    std::vector<std::string> words = WordsOf(node, {});
+    *std::find(words.begin(), words.end(), node.words.front()) = kFunctionKernel;
+    return PlanJob(kernel, JobOptionsOfSubmit(), words);
+  }
+
   absl::StatusOr<JobPlan> PlanOf(const GraphNode& node) {
+    if (node.kind == GraphNode::Kind::kFunction) return PlanOfFunction(node);
     if (node.kind == GraphNode::Kind::kExpression) {
       auto plan = PlanExpression(JobOptionsOfSubmit(), WordsOf(node, {}));
       if (!plan.ok()) return plan;
@@ -87,6 +104,9 @@ class GraphPlanner {
     }
     for (const auto& [maker, output] : taken) ++nodes_[maker].takers[output];
     std::erase_if(plan->inputs, [&](const InputArgument& input) { return node.made_by.contains(input.name); });
+    if (node.kind == GraphNode::Kind::kFunction) {
+      if (const absl::Status function = AddFunction(node, *plan, planned); !function.ok()) return function;
+    }
     if (const absl::Status named = NameJobOutputs(client_, plan->inputs); !named.ok()) return named;
     absl::StatusOr<client::Client> client = client_;
     if (const absl::Status typed = TypeScalars(plan->kernel, client, plan->inputs); !typed.ok()) return typed;
@@ -97,6 +117,36 @@ class GraphPlanner {
     planned.plan = *std::move(plan);
     planned.inputs = *std::move(inputs);
     nodes_.push_back(std::move(planned));
+    return absl::OkStatus();
+  }
+
+  absl::Status AddFunction(const GraphNode& node, JobPlan& plan, PlannedNode& planned) {
+    auto function = FunctionIn(folder_, node.words.front());
+    if (!function.ok()) return function.status();
+    planned.function = *std::move(function);
+    planned.numbers = node.params;
+    for (const InputArgument& input : plan.inputs) {
+      if (input.kind != InputArgument::Kind::kScalar) continue;
+      GraphNumber& number = planned.numbers[input.name];
+      number.word = input.text;
+      if (const auto integer = ParseInteger(input.text))
+        number.value = *integer;
+      else
+        number.value = *ParseNumber(input.text);
+    }
+    std::erase_if(plan.inputs, [](const InputArgument& one) { return one.kind == InputArgument::Kind::kScalar; });
+    for (const OutputArgument& output : plan.outputs)
+      if (!output.IsFileHere())
+        return absl::InvalidArgumentError("output " + output.name + ": " + output.text +
+                                          ": a function's result goes to a file here, or to other nodes");
+    if (plan.options.label.empty()) plan.options.label = planned.function.name.substr(0, kLongestLabel);
+    std::vector<std::string> environment;
+    if (!node.environment.empty()) environment.push_back("--env=" + node.environment);
+    auto python = ProgramOf(environment, ProgramWords{.kind = "python", .own = {}, .program = {}});
+    if (!python.ok()) return python.status();
+    planned.program = *std::move(python);
+    planned.program.set_folder(folder_);
+    planned.program.clear_label();
     return absl::OkStatus();
   }
 
@@ -122,14 +172,19 @@ class GraphPlanner {
     return absl::OkStatus();
   }
 
-  absl::Status AddProgram(const GraphNode& node) {
-    const auto arguments = ParseArguments(AllProgramOptions(), node.options);
+  absl::StatusOr<v1::Program> ProgramOf(const std::vector<std::string>& options, const ProgramWords& words) {
+    const auto arguments = ParseArguments(AllProgramOptions(), options);
     if (!arguments.ok()) return arguments.status();
     const Invocation own{call_.command,     call_.words,   *arguments,   call_.settings,
                          call_.environment, call_.console, call_.output, call_.connected};
-    auto program = ProgramFor(own, ProgramWords{.kind = node.program, .own = {}, .program = node.words});
+    auto program = ProgramFor(own, words);
+    if (program.ok()) program->clear_terminal();
+    return program;
+  }
+
+  absl::Status AddProgram(const GraphNode& node) {
+    auto program = ProgramOf(node.options, ProgramWords{.kind = node.program, .own = {}, .program = node.words});
     if (!program.ok()) return program.status();
-    program->clear_terminal();
     nodes_.emplace_back().program = *std::move(program);
     return absl::OkStatus();
   }
@@ -149,6 +204,7 @@ class GraphPlanner {
 
   const Invocation& call_;
   client::Client& client_;
+  const std::string folder_;  // of the graph's file
   std::map<std::string, v1::KernelSpec> specs_;
   std::map<std::string, std::string> files_;  // whose they are
   std::map<std::string, std::size_t> place_;  // by node
@@ -161,9 +217,7 @@ absl::Status OfNode(const GraphNode& node, const absl::Status& status) {
   return Worded(status, "[" + node.name + "] " + std::string(status.message()));
 }
 
-bool PlannedNode::HasResult() const {
-  return node.kind != GraphNode::Kind::kProgram && (takers.empty() || !FilesHere().empty());
-}
+bool PlannedNode::HasResult() const { return !is_program() && (takers.empty() || !FilesHere().empty()); }
 
 std::vector<OutputArgument> PlannedNode::FilesHere() const {
   std::vector<OutputArgument> files = plan.outputs;
@@ -184,10 +238,38 @@ absl::Status CheckFiles(const std::vector<PlannedNode>& nodes,
 }
 
 absl::StatusOr<std::vector<PlannedNode>> PlanGraph(const Invocation& call, client::Client& client, GraphFile file) {
-  GraphPlanner planner(call, client);
+  GraphPlanner planner(call, client, file.folder);
   for (GraphNode& node : file.nodes)
     if (const absl::Status added = planner.Add(std::move(node)); !added.ok()) return added;
   return planner.Take();
+}
+
+absl::Status CheckFunctions(client::Client& client, std::vector<PlannedNode>& nodes) {
+  std::map<std::string, v1::OpenEnvironmentResponse> pythons;  // by what asks for them
+  for (PlannedNode& node : nodes) {
+    if (!node.is_function()) continue;
+    const auto [at, fresh] = pythons.emplace(node.program.SerializeAsString(), v1::OpenEnvironmentResponse());
+    if (fresh) {
+      auto python = client.OpenEnvironment(node.program);
+      if (!python.ok()) return OfNode(node.node, python.status());
+      at->second = *std::move(python);
+    }
+    const v1::OpenEnvironmentResponse& python = at->second;
+    node.python = "Python " + python.python_version() + " (" + python.interpreter() + ")" +
+                  (python.numpy().empty() ? "" : ", NumPy " + python.numpy());
+    if (python.numpy().empty())
+      return OfNode(node.node, absl::FailedPreconditionError(
+                                   node.python + " has no NumPy, which arrays need: " + python.interpreter() +
+                                   " -m pip install numpy, or env = \"NAME\" (hotplate env)"));
+    const auto code = PickledFunction(node.function);
+    if (!code.ok()) return OfNode(node.node, code.status());
+    const auto id = client.PutFunction(node.function.name.substr(0, kLongestLabel), *code);
+    if (!id.ok()) return OfNode(node.node, id.status());
+    v1::FunctionCall& call = node.plan.options.function.emplace();
+    call.set_function(*id);
+    call.set_environment(python.environment());
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<std::optional<v1::CheckJobResponse>>> CheckGraph(client::Client& client,
@@ -195,7 +277,7 @@ absl::StatusOr<std::vector<std::optional<v1::CheckJobResponse>>> CheckGraph(clie
   std::vector<std::optional<v1::CheckJobResponse>> answers(nodes.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const PlannedNode& node = nodes[i];
-    if (node.node.kind == GraphNode::Kind::kProgram) continue;
+    if (node.is_program() || node.is_function()) continue;
     std::map<std::string, client::Input> inputs = node.inputs.Inputs();
     bool known = true;
     for (const auto& [name, maker] : node.made_by) {

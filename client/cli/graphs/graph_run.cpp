@@ -14,7 +14,7 @@ namespace hotplate::cli {
 absl::StatusOr<std::string> GraphRun::SubmitNode(PlannedNode& node, const client::Cancellation& cancellation) {
   std::vector<std::string> after;
   for (const std::size_t other : node.after) after.push_back(ids_[other]);
-  if (node.node.kind == GraphNode::Kind::kProgram) {
+  if (node.is_program()) {
     for (const std::string& id : after) node.program.add_after()->set_job_id(id);
     node.program.set_graph(graph_);
     node.program.set_node(node.node.name);
@@ -22,11 +22,15 @@ absl::StatusOr<std::string> GraphRun::SubmitNode(PlannedNode& node, const client
   }
   if (const absl::Status loaded = node.inputs.Load(); !loaded.ok()) return loaded;
   std::map<std::string, client::Input> inputs = node.inputs.Inputs();
-  for (const auto& [name, maker] : node.made_by) inputs[name] = client::OutputRef{ids_[maker.first], maker.second};
+  for (const auto& [name, maker] : node.made_by) {
+    const bool is_functions = nodes_[maker.first].is_function();
+    inputs[name] = client::OutputRef{ids_[maker.first], is_functions ? kFunctionResult : maker.second};
+  }
   client::JobOptions options = node.plan.options;
   options.after = after;
   options.graph = graph_;
   options.node = node.node.name;
+  if (node.is_function()) return SubmitFunction(node, inputs, options, cancellation);
   for (const auto& [output, takers] : node.takers) {
     const bool is_wanted = std::any_of(node.plan.outputs.begin(), node.plan.outputs.end(),
                                        [&](const OutputArgument& one) { return one.name == output; });
@@ -35,9 +39,31 @@ absl::StatusOr<std::string> GraphRun::SubmitNode(PlannedNode& node, const client
   return client_.Submit(node.plan.kernel.name(), inputs, options, &cancellation);
 }
 
+absl::StatusOr<std::string> GraphRun::SubmitFunction(const PlannedNode& node,
+                                                     const std::map<std::string, client::Input>& arrays,
+                                                     const client::JobOptions& options,
+                                                     const client::Cancellation& cancellation) {
+  std::vector<std::string> names;
+  std::map<std::string, client::Input> inputs;
+  for (const auto& [name, array] : arrays) {
+    inputs["a" + std::to_string(names.size())] = array;
+    names.push_back(name);
+  }
+  const bool needs_array = !node.takers.empty() || !node.plan.outputs.empty();
+  const std::string call = PickledCall(node.numbers, names, needs_array);
+  inputs["arguments"] = client::View(std::span(reinterpret_cast<const std::uint8_t*>(call.data()), call.size()),
+                                     {static_cast<std::int64_t>(call.size())});
+  return client_.Submit(kFunctionKernel, inputs, options, &cancellation);
+}
+
 absl::Status GraphRun::Submit(const client::Cancellation& cancellation) {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const auto id = SubmitNode(nodes_[i], cancellation);
+    const bool left_out = std::count(ids_.begin(), ids_.end(), "") > 0 && LacksOthers(nodes_[i]);
+    const auto id = left_out ? std::string() : SubmitNode(nodes_[i], cancellation);
+    if (!id.ok() && LacksOthers(nodes_[i])) {
+      ids_.emplace_back();
+      continue;
+    }
     if (!id.ok()) {
       Cancel();
       return OfNode(nodes_[i].node, NamingFiles(Settled(id.status()), nodes_[i].plan.inputs));
@@ -45,6 +71,16 @@ absl::Status GraphRun::Submit(const client::Cancellation& cancellation) {
     ids_.push_back(*id);
   }
   return absl::OkStatus();
+}
+
+bool GraphRun::LacksOthers(const PlannedNode& node) {
+  std::vector<std::size_t> needs = node.after;
+  for (const auto& [input, maker] : node.made_by) needs.push_back(maker.first);
+  return std::any_of(needs.begin(), needs.end(), [this](std::size_t place) {
+    if (ids_[place].empty()) return true;
+    const auto job = client_.Job(ids_[place]);
+    return job.ok() && (job->state() == v1::FAILED || job->state() == v1::TIMEOUT || job->state() == v1::CANCELLED);
+  });
 }
 
 void GraphRun::Cancel() {
@@ -56,7 +92,8 @@ void GraphRun::Cancel() {
   std::vector<std::string> ids = ids_;
   if (jobs.ok())
     for (const v1::Job& job : *jobs) ids.push_back(job.id());
-  for (const std::string& id : ids) client_.Cancel(id).IgnoreError();  // it may have ended
+  for (const std::string& id : ids)
+    if (!id.empty()) client_.Cancel(id).IgnoreError();  // it may have ended
 }
 
 absl::Status GraphRun::DeliverNode(std::size_t place, const client::Cancellation& cancellation) {
@@ -64,11 +101,19 @@ absl::Status GraphRun::DeliverNode(std::size_t place, const client::Cancellation
   auto files = JobOutputs::Open(node.FilesHere());
   if (!files.ok()) return files.status();
   client::JobOptions options;
+  const bool is_function = node.is_function();
   options.take_output = [&](const std::string& output, const Signature& signature, std::uint64_t offset,
-                            std::span<const std::byte> piece) { return files->Take(output, signature, offset, piece); };
+                            std::span<const std::byte> piece) {
+    return files->Take(is_function ? kFunctionOutput : output, signature, offset, piece);
+  };
   auto result = client_.Fetch(ids_[place], options, &cancellation);
   if (!files->take_error().ok()) return NotDelivered(files->take_error(), node.plan, ids_[place]);
   if (!result.ok()) return result.status();
+  if (is_function) {  // the result alone, if it is an array; the rest is Python's
+    auto array = result->outputs.extract(kFunctionResult);
+    result->outputs.clear();
+    if (!array.empty()) result->outputs[kFunctionOutput] = std::move(array.mapped());
+  }
   const absl::Status delivered = cli::Deliver(call_, node.plan.kernel, node.plan.outputs, *files, *std::move(result));
   return delivered.ok() ? delivered : NotDelivered(delivered, node.plan, ids_[place]);
 }
@@ -77,6 +122,10 @@ absl::Status GraphRun::Deliver(const client::Cancellation& cancellation) {
   absl::Status first;
   std::size_t not_completed = 0;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (ids_[i].empty()) {
+      ++not_completed;
+      continue;
+    }
     Progress progress(call_.console, call_.output.talkative());
     const auto end = client_.Watch(
         ids_[i], [&progress](const v1::JobUpdate& update) { progress.Update(update); }, &cancellation);
@@ -100,13 +149,18 @@ absl::Status GraphRun::Deliver(const client::Cancellation& cancellation) {
 }
 
 std::string GraphRun::Text() const {
-  const std::string which = ids_.size() == 1 ? "job " + ids_.front() : ids_.front() + " to " + ids_.back();
-  return absl::StrCat("graph ", graph_, ": ", ids_.size(), ids_.size() == 1 ? " job" : " jobs", " queued, ", which);
+  std::vector<std::string> queued = ids_;
+  std::erase(queued, "");
+  const std::string which = queued.size() == 1 ? "job " + queued.front() : queued.front() + " to " + queued.back();
+  const std::size_t left_out = ids_.size() - queued.size();
+  return absl::StrCat("graph ", graph_, ": ", queued.size(), queued.size() == 1 ? " job" : " jobs", " queued, ", which,
+                      left_out == 0 ? "" : absl::StrCat("; ", left_out, " not, since a job before them has failed"));
 }
 
 std::string GraphRun::Json() const {
   JsonObject nodes;
-  for (std::size_t i = 0; i < ids_.size(); ++i) nodes.Text(nodes_[i].node.name, ids_[i]);
+  for (std::size_t i = 0; i < ids_.size(); ++i)
+    if (!ids_[i].empty()) nodes.Text(nodes_[i].node.name, ids_[i]);
   return JsonObject().Text("graph", graph_).Raw("nodes", nodes.Json()).Json();
 }
 

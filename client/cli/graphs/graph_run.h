@@ -16,7 +16,7 @@ class GraphRun {
       : call_(call), client_(std::move(client)), graph_(std::move(graph)), nodes_(std::move(nodes)) {}
 
   // Sends the inputs and queues the jobs, each behind those that it needs. If one is refused, those before it are
-  // cancelled, and the refusal names the node.
+  // cancelled, and the refusal names the node. One that needs a job that has failed already is left out.
   absl::Status Submit(const client::Cancellation& cancellation);
   // Waits for all of them, writes their files and prints their results. The first node that did not complete is the
   // error.
@@ -30,13 +30,20 @@ class GraphRun {
 
  private:
   absl::StatusOr<std::string> SubmitNode(PlannedNode& node, const client::Cancellation& cancellation);
+  // Whether one of the jobs that it needs will not complete.
+  bool LacksOthers(const PlannedNode& node);
+  // `arrays`: its arguments, by name.
+  absl::StatusOr<std::string> SubmitFunction(const PlannedNode& node,
+                                             const std::map<std::string, client::Input>& arrays,
+                                             const client::JobOptions& options,
+                                             const client::Cancellation& cancellation);
   absl::Status DeliverNode(std::size_t place, const client::Cancellation& cancellation);
 
   const Invocation& call_;
   client::Client client_;
   const std::string graph_;
   std::vector<PlannedNode> nodes_;
-  std::vector<std::string> ids_;  // of the jobs that were queued, by node
+  std::vector<std::string> ids_;  // of the jobs that were queued, by node; empty: left out
 };
 
 }  // namespace hotplate::cli

@@ -1,5 +1,5 @@
 // A morning with Hotplate from a program: connect, run a kernel on your own memory, keep an array on the daemon, watch
-// a detached job, and read an error. Build it against an installed Hotplate with
+// a detached job, put jobs one behind the other, and read an error. Build it against an installed Hotplate with
 //
 //   find_package(Hotplate REQUIRED)
 //   add_executable(morning morning.cpp)
@@ -96,7 +96,27 @@ int Detach(Client& client) {
   return 0;
 }
 
-// 5. A refusal names the field and its value, before anything runs or is uploaded.
+// 5. Jobs that follow each other. Nothing waits here before the end: the daemon passes results on.
+int PutOneBehindTheOther(Client& client) {
+  using hotplate::client::JobCall;
+  using hotplate::client::JobHandle;
+  using hotplate::client::WhenAll;
+  const std::vector<double> x = {1, 2, 3, 4}, y = {2, 0, 0, 2};
+  const auto square = [&client](const std::vector<double>& a) {
+    return client.Submit({"matmul", {{"a", View(a, {2, 2})}, {"b", View(a, {2, 2})}}});
+  };
+  const JobHandle sum = WhenAll({square(x), square(y)}).Then([](const std::vector<JobHandle>& squares) {
+    return JobCall{"vector_add", {{"a", squares[0].Output("c")}, {"b", squares[1].Output("c")}}};
+  });
+  const JobHandle norm = sum.Then([](const JobHandle& job) { return JobCall{"norm", {{"x", job.Output("c")}}}; });
+  const auto result = norm.Wait();
+  if (!result.ok()) return Complain("norm", result.status());
+  const double value = result->Output<double>("y")[0];
+  std::printf("norm: job %s, behind two squares and their sum: %.4f\n", norm.id().c_str(), value);
+  return std::abs(value - std::sqrt(11. * 11 + 10 * 10 + 15 * 15 + 26 * 26)) < 1e-9 ? 0 : 1;
+}
+
+// 6. A refusal names the field and its value, before anything runs or is uploaded.
 int BeRefused(Client& client) {
   const std::vector<float> x(4);
   JobOptions options;
@@ -111,7 +131,7 @@ int BeRefused(Client& client) {
 int main() {
   auto client = Client::Connect();  // finds the endpoint record, pins its certificate, sends its token
   if (!client.ok()) return Complain("connect", client.status());
-  for (const auto step : {RunOne, RunMany, KeepAnArray, Detach, BeRefused}) {
+  for (const auto step : {RunOne, RunMany, KeepAnArray, Detach, PutOneBehindTheOther, BeRefused}) {
     if (const int failed = step(*client); failed != 0) return failed;
   }
   return 0;

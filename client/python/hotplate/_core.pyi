@@ -1,12 +1,12 @@
 """The client library of Hotplate, as the modules of this package use it. Messages of the protocol are dicts."""
 
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
 __version__: str
 
-Inputs = dict[str, Union[np.ndarray[Any, Any], "ArrayRef", "PathRef", "OutputRef"]]
+Inputs = dict[str, Union[np.ndarray[Any, Any], "ArrayRef", "PathRef", "OutputRef", "Signature"]]
 
 class ArrayRef:
     """An array on the daemon, by its id or name."""
@@ -23,11 +23,16 @@ class PathRef:
     def path(self) -> str: ...
 
 class OutputRef:
-    """An output of a call that is on its way, by that call's request id."""
+    """An output of another job: by the request id of a call on its way, or by the job's id."""
 
-    def __init__(self, request_id: str, output: str) -> None: ...
+    def __init__(self, request_id: str, output: str, job_id: str = "") -> None: ...
     @property
     def output(self) -> str: ...
+
+class Signature:
+    """An input of a check whose elements are not there."""
+
+    def __init__(self, dtype: str, shape: Sequence[int]) -> None: ...
 
 class Options:
     """The options of a call, beside its kernel and inputs."""
@@ -35,6 +40,11 @@ class Options:
     params: dict[str, Union[int, float, bool, str]]
     keep: dict[str, tuple[str, Optional[float]]]
     out: dict[str, np.ndarray[Any, Any]]
+    for_jobs: dict[str, int]
+    after: list[str]
+    after_requests: list[str]
+    graph: str
+    node: str
     device: str
     precision: str
     deterministic: bool
@@ -83,6 +93,7 @@ class InFlight:
     def job_id(self) -> str: ...
     @property
     def request_id(self) -> str: ...
+    def wait_until_sent(self, seconds: float) -> bool: ...
 
 class Client:
     """A connection to a daemon."""
@@ -135,7 +146,7 @@ class Client:
     def renew(self, id: str, lease: float) -> dict[str, Any]: ...
     def save_array(self, id: str) -> str: ...
     def job(self, job_id: str) -> dict[str, Any]: ...
-    def jobs(self, own_session: bool = False, active_only: bool = False) -> list[dict[str, Any]]: ...
+    def jobs(self, own_session: bool = False, active_only: bool = False, graph: str = "") -> list[dict[str, Any]]: ...
     def cancel(self, job_id: str) -> dict[str, Any]: ...
 
 def check_not_forked() -> None: ...

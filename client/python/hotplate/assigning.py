@@ -274,7 +274,7 @@ def _selected(array: Any, mask: Any, source: Node) -> Optional[Node]:
     rank, rest = len(chosen.shape), array._shape[len(chosen.shape):]
     # Which value an element gets, where the mask is true.
     numbers = converted(array._client, view(chosen, (math.prod(chosen.shape),), 0, (1,)), "int64")
-    places = array._client.scan(array._of(numbers), operation="sum", axis=0, keep=True) - 1
+    places = array._client.scan.run(array._of(numbers), operation="sum", axis=0, keep=True) - 1
     count = int(places[-1]) + 1
     wanted = (count, *rest)
     while len(source.shape) > len(wanted) and source.shape[0] == 1:

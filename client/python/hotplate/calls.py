@@ -76,6 +76,9 @@ class Call:
 class Plan(KernelSpec):
     """A kernel's spec, and how a call of it is prepared."""
 
+    # Of a call with several results it takes one.
+    takes_one = True
+
     def __init__(self, spec: Mapping[str, Any]) -> None:
         super().__init__(spec)
         self._signatures: dict[Any, list[dict[str, Any]]] = {}

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Optional, Sequence
 
 from . import _core
 from .arguments import count, number_of_job, path, seconds, shown, text
 from .arrays import Array, described, send
+from .awaited import futures_in
+from .connection import graph_of
 from .errors import Error, InvalidType
-from .expressions import KERNEL, Expression, evaluated
+from .expressions import KERNEL, Expression, evaluation
 from .jobs import Job, Jobs
-from .kernels import Kernels, sent_once
+from .kernels import Kernels, resolve, sent_once
 from .namespace import of_client
 from .numpy_functions import NumPyFunctions
 from .receipt import Receipt
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from .aio import Aio
     from .arguments import JobId, Seconds, StrPath
     from .futures import CallFuture
+    from .graphs import Graph
     from .telemetry import Devices, Sample
 else:
     ClientKernels = object  # whose methods the daemon names
@@ -67,9 +70,11 @@ def connect(server: StrPath = "", *, endpoint: str = "", directory: StrPath = ""
     from .settings import completed
 
     where = completed(path("server", server), text("endpoint", endpoint), path("directory", directory))
-    return Client(_core.connect(*where, text("session", session), bool(contact), seconds("deadline", deadline),
+    client = Client(_core.connect(*where, text("session", session), bool(contact), seconds("deadline", deadline),
                                 seconds("connect_timeout", connect_timeout), count("retries", retries, 1_000_000),
                                 seconds("reconnect", reconnect), on_connection))
+    client._where = where
+    return client
 
 
 class Client(Kernels, NumPyFunctions, ClientKernels):
@@ -125,7 +130,7 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         Example:
             >>> gpu.run("selu", x, alpha=1.67)
         """
-        return self._plan(name).prepare(self, inputs, keywords).run()
+        return self._called(self._plan(name), inputs, keywords)
 
     def eval(self, expression: str, names: Optional[Mapping[str, Any]] = None, /, **keywords: Any) -> Any:
         """Computes an expression, a line of NumPy as a text, on the daemon in one pass.
@@ -150,7 +155,7 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             >>> gpu.eval("2*x + exp(y)", x=np.arange(3.0), y=np.zeros(3))
             array([1., 3., 5.])
         """
-        return evaluated(self, expression, names, keywords).run()
+        return self._called(*evaluation(expression, names, keywords))
 
     def submit(self, kernel: Any, /, *inputs: Any, **keywords: Any) -> CallFuture:
         """Starts a call and returns at once.
@@ -175,12 +180,28 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         Example:
             >>> futures = [gpu.submit(gpu.matmul, a, b) for b in many]
         """
+        plan, arguments, words = resolve(self, kernel, inputs, keywords)
+        if self._graphs and (graph := graph_of(self)) is not None:
+            noted: CallFuture = graph.note(plan, arguments, words)
+            return noted
+        return self._begun(plan, arguments, words)
+
+    def _called(self, plan: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> Any:
+        """Calls a plan and waits; in the block of a graph it is noted."""
+        if self._graphs and (graph := graph_of(self)) is not None:
+            return graph.note(plan, inputs, keywords)
+        if futures_in(inputs, keywords):
+            return self._begun(plan, inputs, keywords).result()
+        return plan.prepare(self, inputs, keywords).run()
+
+    def _begun(self, plan: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:
+        """Starts a call of a plan."""
         global _submit
         if _submit is None:
             from .futures import submit
 
             _submit = submit
-        return _submit(self, kernel, inputs, keywords)
+        return _submit(self, plan, inputs, keywords)
 
     def map(self, kernel: Any, /, *iterables: Iterable[Any]) -> Iterator[Any]:
         """Calls a kernel or a function with the elements of the iterables, as many as the shortest has.
@@ -194,6 +215,8 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         """
         once = sent_once(self, kernel)
         futures = [self.submit(once, *elements) for elements in zip(*iterables)]
+        if self._graphs and graph_of(self) is not None:
+            return iter(futures)
 
         def results() -> Iterator[Any]:
             try:
@@ -270,6 +293,8 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         """
         from .actors import Actor, maker_of
 
+        if self._graphs and (graph := graph_of(self)) is not None:
+            raise InvalidType(f"gpu.actor in the block of graph {graph.name}: an actor is there when it is made; make it before the block")
         maker, making = maker_of(self, kind)
         return Actor(maker, making(*args, **kwargs))
 
@@ -463,6 +488,32 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             'RUNNING'
         """
         return Job(self._core.job(number_of_job(job_id)))
+
+    def graph(self, name: str = "graph", *, detached: bool = False) -> Graph:
+        """A block whose calls are one graph of jobs: `with gpu.graph("fit") as g:`.
+
+        Calls of this client in the block, in this thread, run nothing: each returns a hotplate.graphs.GraphCall, which
+        the calls after it take. At the end of the block all are checked, shapes far down included, and sent together. An
+        exception in the block, or a call that is refused, leaves nothing behind. Then `x.result()` has the values. What
+        a variable held at the end of the block, or nobody takes, has a result; the rest stays on the device, for the
+        calls that take it. The page `hotplate help graphs` has more.
+
+        Args:
+            name: up to 40 letters, digits, _ and -; each graph gets a few digits behind it, so that runs are told apart.
+            detached: True: the jobs outlive this client.
+
+        Raises:
+            ValueError: another name.
+
+        Example:
+            >>> with gpu.graph("fit") as g:
+            ...     gram = gpu.matmul(a.T, a)
+            ...     largest = gpu.norm(gpu.svd(gram).s, ord=np.inf)
+            >>> largest.result()
+        """
+        from .graphs import Graph
+
+        return Graph(self, name, detached)
 
     def jobs(self, own_session: bool = False, active_only: bool = False) -> Jobs:
         """This user's jobs, newest first, as a list of hotplate.jobs.Job.

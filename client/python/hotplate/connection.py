@@ -29,6 +29,8 @@ class Connection:
         self._ids: list[str] = []  # see _device_ids
         self._ids_of = 0  # how often the client had moved then
         self._number = next(_numbers)
+        self._where = ("", "", "")  # server, endpoint and directory, as `connect` found the daemon
+        self._graphs: dict[int, Any] = {}  # whose blocks are open, by thread: see graphs/graph.py
         _open.add(self)
 
     @property
@@ -129,6 +131,11 @@ class Connection:
             for client in (self, other):
                 client._generation = str(client.info()["generation"])
         return self._generation == other._generation
+
+
+def graph_of(client: Connection) -> Any:
+    """The hotplate.graphs.Graph whose block is open in this thread, so that calls are noted; else None."""
+    return client._graphs.get(threading.get_ident())
 
 
 # At exit their threads must not come back to an interpreter that is gone.

@@ -11,6 +11,7 @@ import numpy as np
 from . import _core
 from .arguments import is_no_array, near, path, shown, without_mask
 from .arrays import Array
+from .awaited import is_reference
 from .calls import Call, Plan
 from .connection import Connection
 from .errors import InvalidType, UnknownName
@@ -54,16 +55,50 @@ class Expression(Plan):
         return call
 
 
-def evaluated(client: Connection, text: Any, names: Optional[Mapping[str, Any]], keywords: Mapping[str, Any]) -> Call:
-    """Implements `Client.eval`: the call of a text.
+class Evaluation:
+    """A text as what can be called with values for its names, as a kernel's Plan is."""
+
+    name = KERNEL
+    rules: Mapping[str, Any] = {}  # no keyword is an array: values are positional
+    takes_one = True
+
+    def __init__(self, text: Any, names: Sequence[str]) -> None:
+        if not isinstance(text, str):
+            raise InvalidType(f"eval: the expression is {shown(text)}; it must be a str")
+        self.text = text
+        self.names = names
+
+    def prepare(self, client: Connection, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Call:
+        """The call of values for the names, in their order.
+
+        Raises:
+            TypeError: a name stands for what is neither an array nor a number.
+        """
+        return evaluated(client, self.text, dict(zip(self.names, inputs)), keywords)
+
+    def forget(self, error: BaseException) -> bool:
+        """As of a Plan."""
+        return False
+
+
+def evaluation(text: Any, names: Optional[Mapping[str, Any]],
+               keywords: Mapping[str, Any]) -> tuple[Evaluation, Sequence[Any], dict[str, Any]]:
+    """What `Client.eval` is called with, as a plan, its values and its options.
 
     Raises:
-        TypeError: the text is no str, or a name stands for what is neither an array nor a number.
+        TypeError: the text is no str.
     """
-    if not isinstance(text, str):
-        raise InvalidType(f"eval: the expression is {shown(text)}; it must be a str")
-    options = {name: value for name, value in keywords.items() if name in OPTIONS}
     given = {**(names or {}), **{name: value for name, value in keywords.items() if name not in OPTIONS}}
+    options = {name: value for name, value in keywords.items() if name in OPTIONS}
+    return Evaluation(text, list(given)), list(given.values()), options
+
+
+def evaluated(client: Connection, text: str, given: Mapping[str, Any], options: Mapping[str, Any]) -> Call:
+    """The call of a text with values for its names.
+
+    Raises:
+        TypeError: a name stands for what is neither an array nor a number.
+    """
     taken, outputs = _core.expression_names(text)
     values: dict[str, Any] = {}
     numbers: dict[str, Any] = {}
@@ -78,7 +113,7 @@ def evaluated(client: Connection, text: Any, names: Optional[Mapping[str, Any]],
             text = _with_number(text, name, value)
         else:
             values[name] = _input(name, value)
-    if not any(isinstance(value, _core.PathRef) for value in values.values()):
+    if not any(map(is_reference, values.values())):
         _core.check_expression(text, [(name, str(value.dtype), value.shape) for name, value in values.items()],
                                [(name, SCALARS[type(value)]) for name, value in numbers.items()])
     return Expression(text, list(values), outputs).call(client, values, numbers, options)
@@ -90,7 +125,7 @@ def _with_number(text: str, name: str, value: Any) -> str:
 
 
 def _input(name: str, value: Any) -> Any:
-    if isinstance(value, Array):
+    if isinstance(value, (Array, _core.OutputRef)):
         return value
     if isinstance(value, os.PathLike):
         return _core.PathRef(path(name, value))

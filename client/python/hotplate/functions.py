@@ -13,9 +13,9 @@ import numpy as np
 from . import _core
 from .arguments import seconds, shown
 from .arrays import Array
-from .awaited import futures_in
+from .awaited import check_each_is_one, futures_in, is_ours
 from .calls import Call
-from .connection import Connection
+from .connection import Connection, graph_of
 from .environments import check_numpy, environment_of
 from .environments import forget as forget_environments
 from .errors import Error, InvalidCall, InvalidType, NotFound
@@ -110,8 +110,10 @@ class Function:
             TypeError: an argument that cannot be pickled.
             hotplate.JobTimeout: time_limit passed.
         """
+        client: Any = self._client  # which has a `submit`, as every Client
+        if client._graphs and (graph := graph_of(client)) is not None:
+            return graph.note(self, args, kwargs)
         if futures_in(args, kwargs):
-            client: Any = self._client  # which has it, as every Client
             return client.submit(self, *args, **kwargs).result()
         try:
             return self.prepare(self._client, args, kwargs).run()
@@ -153,11 +155,11 @@ class Function:
         # A call with Refs runs in their worker.
         environment = ref._environment if ref is not None else chosen or environment_of(client, None, None)
         try:
-            arguments, arrays = _packed(self._name, client, environment, chosen, self._said, inputs, keywords)
+            said, arguments, arrays = _packed(self._name, client, environment, chosen, self._said, inputs, keywords)
             refs = [one for one in arrays if isinstance(one, Ref)]
             if refs and refs[0]._environment != environment:  # they are inside other objects
                 environment = refs[0]._environment
-                arguments, arrays = _packed(self._name, client, environment, chosen, self._said, inputs, keywords)
+                said, arguments, arrays = _packed(self._name, client, environment, chosen, self._said, inputs, keywords)
             function = self._sent(client, environment)
         except InvalidType:
             forget_environments(client)  # the interpreter may be mended by the next call
@@ -168,12 +170,12 @@ class Function:
         options.time_limit = self._time_limit
         options.label = self._label
         options.function = (function, "" if refs else environment.id, self._keep, self._alone, self._cpus)
-        values: dict[str, Any] = {"arguments": np.frombuffer(arguments, np.uint8)}
+        values: dict[str, Any] = {"arguments": _told_with(said, arguments)}
         held: dict[str, Any] = {}
         for index, array in enumerate(arrays):
             values[f"a{index}"] = array._ref if isinstance(array, (Array, Ref)) else array
             held[f"a{index}"] = array
-        call = FunctionCall(client, self, values, options, held, environment)
+        call = FunctionCall(client, self, values, options, held, environment, said, arguments)
         options.on_printed = Printer()
         if self._progress:
             from .progress_bar import attach
@@ -182,6 +184,7 @@ class Function:
         return call
 
     name = "function"
+    takes_one = False  # a result of several arrays is an argument too
 
     def _sent(self, client: Connection, environment: Environment) -> str:
         versions = (environment.python, environment.numpy, environment.cloudpickle)
@@ -223,10 +226,11 @@ class FunctionCall(Call):
     _refs: Sequence[Ref] = ()
 
     def __init__(self, client: Connection, function: Function, inputs: dict[str, Any], options: _core.Options,
-                 held: Mapping[str, Any], environment: Environment) -> None:
+                 held: Mapping[str, Any], environment: Environment, said: Mapping[str, Any], arguments: bytes) -> None:
         super().__init__(client, function, inputs, options, held)  # type: ignore[arg-type]
         self._function = function
         self._environment = environment
+        self._packed = said, arguments
         self._refs = [one for one in held.values() if isinstance(one, Ref)]
         for ref in self._refs:
             ref._used()
@@ -237,6 +241,17 @@ class FunctionCall(Call):
             return super().run()
         finally:
             self._let_go()
+
+    def give_an_array(self) -> None:
+        """Its result is for other jobs, which take an array: a number is one, and all else an error.
+
+        Raises:
+            ValueError: it is to return something else.
+        """
+        said, arguments = self._packed
+        if "returns" in said:
+            raise InvalidCall(f"it has returns={said['returns']!r}, and other calls take an array of it: leave that out")
+        self.inputs["arguments"] = _told_with({**said, "array": "always"}, arguments)
 
     def _let_go(self) -> None:
         refs, self._refs = self._refs, []
@@ -281,19 +296,39 @@ def _ref_in(value: Any, depth: int = 0) -> Optional[Ref]:
 
 
 def _packed(name: str, client: Connection, environment: Environment, chosen: Optional[Environment], said: Mapping[str, Any],
-            args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[bytes, list[Any]]:
-    """The pickled arguments, and the arrays that travel beside them, with the Refs."""
+            args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Mapping[str, Any], bytes, list[Any]]:
+    """What the worker is told; the pickled arguments; the arrays that travel beside them, with the Refs and the references to
+    what other jobs make."""
+    future = getattr(sys.modules.get("concurrent.futures"), "Future", ())  # nobody has one before that is imported
     arrays: list[Any] = []
     places: dict[int, int] = {}
     seen: list[Any] = []  # so that no other object gets the id of one of them
 
-    def persistent_id(value: Any) -> Optional[int]:
+    def later(value: Any) -> tuple[int]:
+        """The place of what another job has yet to make; as a tuple it stands for a number where it has no axes."""
+        reference = value
+        if not isinstance(value, _core.OutputRef):
+            value._check_for(client)
+            check_each_is_one([value])
+            reference = value._reference()
+        if reference is None:
+            raise InvalidType(f"{name}: a result that is yet to come is inside of another argument: pass it as an argument by "
+                              "itself, or its .result()")
+        if len(arrays) == _MOST_ARRAYS:
+            raise InvalidCall(f"{name}: there are more than {_MOST_ARRAYS} arrays, Refs and results of other calls among the "
+                              "arguments")
+        arrays.append(reference)
+        return (len(arrays) - 1,)
+
+    def persistent_id(value: Any) -> Union[int, tuple[int], None]:
         if isinstance(value, Held):
             value = value._held
             value._check_for(name, client, chosen)
         elif isinstance(value, Array):
             if value._client is not client and not client.same_daemon(value._client):
                 raise InvalidType(f"{name}: {told(value)} is on another daemon than this call's: its elements are A.numpy()")
+        elif isinstance(value, _core.OutputRef) or isinstance(value, future) and is_ours(value):
+            return later(value)
         elif type(value) is not np.ndarray or value.dtype not in _DTYPES or value.ndim > _MOST_AXES:
             return None
         if id(value) not in places:
@@ -308,8 +343,6 @@ def _packed(name: str, client: Connection, environment: Environment, chosen: Opt
                           np.asarray(value, value.dtype.newbyteorder("="), order="C"))
         return places[id(value)]
 
-    stream = io.BytesIO()
-    pickle.dump(said if environment.same_python else {**said, "plain": True}, stream, 5)
     plain = io.BytesIO()
     pickler: Any = _Pickler(plain, 5)
     pickler.persistent_id = persistent_id
@@ -336,7 +369,12 @@ def _packed(name: str, client: Connection, environment: Environment, chosen: Opt
         except Exception as worse:
             raise InvalidType(f"{name}: an argument cannot be pickled: {worse}") from None
     check_numpy(name, environment, np.__version__, plain.getvalue(), sum(not isinstance(one, Ref) for one in arrays))
-    return stream.getvalue() + plain.getvalue(), arrays
+    return said if environment.same_python else {**said, "plain": True}, plain.getvalue(), arrays
+
+
+def _told_with(said: Mapping[str, Any], arguments: bytes) -> np.ndarray[Any, Any]:
+    """The input of a call: what its worker is told, and the pickled arguments."""
+    return np.frombuffer(pickle.dumps(said, 5) + arguments, np.uint8)
 
 
 def progress(fraction: float) -> None:

@@ -11,7 +11,7 @@ from . import _core
 from .awaited import by_reference, check_each_is_one, futures_in, is_gone, when_done
 from .calls import Call, Plan
 from .errors import InvalidType, NotFound
-from .kernels import Kernels, resolve
+from .kernels import Kernels
 from .receipt import Receipt
 
 # Seconds after which a wait wakes up: a signal that arrives just before its thread falls asleep, or on another thread,
@@ -21,6 +21,8 @@ LOOK = 1.0
 
 class Awaits(Future):  # type: ignore[type-arg]
     """A future that can be an argument of another call."""
+
+    _client: Any  # hotplate.Client
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise InvalidType(f"a {type(self).__name__} is a result that is yet to come, and no array: wait for it, .result()")
@@ -32,6 +34,9 @@ class Awaits(Future):  # type: ignore[type-arg]
     def _names(self) -> Sequence[str]:
         """The names of several results; empty if there is one alone, or if they are not known yet."""
         return ()
+
+    def _check_for(self, client: Any) -> None:
+        """Raises TypeError if a call of this client cannot take it."""
 
 
 class CallFuture(Awaits):
@@ -112,6 +117,11 @@ class CallFuture(Awaits):
             return () if call.only or len(_outputs_of(call)) == 1 else _outputs_of(call)
         done_well = self.done() and not self.cancelled() and super().exception(0) is None
         return getattr(super().result(0), "_fields", ()) if done_well else ()
+
+    def _check_for(self, client: Any) -> None:
+        if self._client is not client and not self.done() and not client.same_daemon(self._client):
+            raise InvalidType(f"a result that is yet to come is on {self._client.server}, which is another daemon than this "
+                              "call's: wait for it, .result()")
 
     def _reference_of(self, output: str) -> Any:
         flight, call = self._flight, self._call
@@ -205,12 +215,14 @@ class CallFuture(Awaits):
         self._again = None if self._begun_again else (plan, inputs, keywords)
         try:
             if futures := futures_in(inputs, keywords):
-                if isinstance(plan, Plan):
+                for future in futures:
+                    future._check_for(self._client)
+                if plan.takes_one:
                     check_each_is_one(futures)
                 references = None
-                # Where the result lands has to fit before the call begins.
-                if isinstance(plan, Plan) and not self._begun_again and keywords.get("out") is None:
-                    references = by_reference(inputs, keywords, plan.rules)
+                # Where a kernel's result lands has to fit before the call begins.
+                if not self._begun_again and not (plan.takes_one and keywords.get("out") is not None):
+                    references = by_reference(inputs, keywords, plan.rules if plan.takes_one else keywords)
                 if references is None and not all(future.done() for future in futures):
                     self._again = None
                     when_done(futures, lambda: self._begin(plan, inputs, keywords))
@@ -281,6 +293,7 @@ class _Output(Awaits):
     def __init__(self, call: CallFuture, name: str) -> None:
         super().__init__()
         self._of = call
+        self._client = call._client
         self._name = name
         call.add_done_callback(self._settle)
 
@@ -301,6 +314,9 @@ class _Output(Awaits):
     def _reference(self) -> Any:
         return self._of._reference_of(self._name)
 
+    def _check_for(self, client: Any) -> None:
+        self._of._check_for(client)
+
 
 def _outputs_of(call: Call) -> Sequence[str]:
     """The outputs of a kernel's call; empty for other calls, whose results are known when they have come."""
@@ -312,9 +328,8 @@ def _sole_output(call: Call) -> str:
     return outputs[0] if len(outputs) == 1 else ""
 
 
-def submit(client: Kernels, kernel: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:
-    """Starts a call."""
-    plan, inputs, keywords = resolve(client, kernel, inputs, keywords)
+def submit(client: Kernels, plan: Any, inputs: Sequence[Any], keywords: dict[str, Any]) -> CallFuture:
+    """Starts a call of a plan."""
     future = CallFuture(client)
     future._begin(plan, inputs, keywords)
     return future

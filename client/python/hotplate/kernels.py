@@ -9,7 +9,6 @@ import numpy as np
 
 from . import _core
 from .arguments import shown, text
-from .awaited import futures_in
 from .calls import Plan
 from .connection import Connection
 from .errors import Error, NotFound, UnknownKernel
@@ -53,9 +52,15 @@ class Kernel:
         raise TypeError(f"kernel {self.name} is of {self.client!r} and cannot be pickled: pass its name, and connect there")
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
-        if futures_in(inputs, keywords):
-            client: Any = self.client  # which has it, as every Client
-            return client.submit(self, *inputs, **keywords).result()
+        client: Any = self.client  # a Client
+        return client._called(self.plan, inputs, keywords)
+
+    def run(self, *inputs: Any, **keywords: Any) -> Any:
+        """Runs it now, also in the block of a graph.
+
+        Example:
+            >>> gpu.matmul.run(a, b)
+        """
         return self.plan.prepare(self.client, inputs, keywords).run()
 
     @property

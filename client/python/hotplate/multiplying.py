@@ -54,7 +54,7 @@ def of_matrices(left: Any, right: Any) -> Any:
     if 0 in shape or not left._shape[-1]:
         return left._of(made(client, dtype + "(0)", [], dtype, shape))
     if client._takes("matmul", dtype):
-        return client.matmul(left, right, keep=True)
+        return client.matmul.run(left, right, keep=True)
     if left._shape[-1] == 1:  # each number times each
         return left * right
     # Each row beside each column, along a last axis of their own.

@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _core
 from .arguments import is_no_array, shown, without_mask
+from .awaited import check_each_is_one, futures_in
 from .connection import Connection
 from .errors import InvalidCall, InvalidType
 from .graph import EACH, WHOLE, Node, sent, stored
@@ -60,6 +61,9 @@ def node_of(client: Connection, value: Any, what: str = "operand") -> Node:
         check_daemon(client, value, what)
         node: Node = value._node if value._base is None else value._now()
         return node
+    if futures_in((value,), {}):
+        check_each_is_one([value])
+        return node_of(client, value.result(), what)
     plain = without_mask(what, value)
     if is_no_array(value, plain):
         raise InvalidType(f"the {what} is {shown(value)}, a {type(value).__name__}, which is no array")

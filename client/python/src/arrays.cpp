@@ -1,5 +1,7 @@
 #include "client/python/src/arrays.h"
 
+#include <pybind11/stl.h>
+
 #include <array>
 #include <optional>
 #include <string_view>
@@ -145,6 +147,8 @@ std::map<std::string, client::Input> HeldBuffers::Inputs(const py::dict& inputs)
       input = value.cast<client::PathRef>();
     } else if (py::isinstance<client::OutputRef>(value)) {
       input = value.cast<client::OutputRef>();
+    } else if (py::isinstance<client::ArraySource>(value)) {
+      input = value.cast<client::ArraySource>();
     } else {
       input = View(value);
     }
@@ -199,12 +203,22 @@ void BindArrays(py::module_& module) {
       .def(py::init<std::string>(), py::arg("path"))
       .def_readonly("path", &client::PathRef::path);
   py::class_<client::OutputRef>(module, "OutputRef",
-                                "An output of a call that is on its way, by that call's request id.")
-      .def(py::init([](std::string request_id, std::string output) {
-             return client::OutputRef{"", std::move(output), std::move(request_id)};
+                                "An output of another job: by the request id of a call on its way, or by the job's id.")
+      .def(py::init([](std::string request_id, std::string output, std::string job_id) {
+             return client::OutputRef{std::move(job_id), std::move(output), std::move(request_id)};
            }),
-           py::arg("request_id"), py::arg("output"))
+           py::arg("request_id"), py::arg("output"), py::arg("job_id") = "")
       .def_readonly("output", &client::OutputRef::output);
+  // Without a way to read it, since a check sends signatures alone.
+  py::class_<client::ArraySource>(module, "Signature", "An input of a check whose elements are not there.")
+      .def(py::init([](const std::string& dtype, Shape shape) {
+             for (int number = 1; number <= kDTypeCount; ++number) {
+               const std::optional<DType> known = DTypeFromNumber(number);
+               if (known && Name(*known) == dtype) return client::ArraySource{{*known, std::move(shape)}, nullptr};
+             }
+             throw py::value_error("there is no dtype " + dtype);
+           }),
+           py::arg("dtype"), py::arg("shape"));
 }
 
 }  // namespace hotplate::python

@@ -23,13 +23,16 @@ void AsyncCall::Note(const v1::JobUpdate& update) {
 void AsyncCall::Sent(const std::string& request_id) {
   const MutexLock lock(mutex_);
   request_id_ = request_id;
+  sent_.NotifyAll();
 }
 
 void AsyncCall::Land(absl::StatusOr<client::JobResult> result) {
   {
     const MutexLock lock(mutex_);
     running_ = false;
+    failed_ = !result.ok();  // else it is sent by now, and about to be told so
     if (result.ok()) job_id_ = result->job_id;
+    sent_.NotifyAll();
   }
   if (result.ok()) {
     end_ = std::make_shared<client::JobResult>(*std::move(result));
@@ -81,6 +84,15 @@ std::string AsyncCall::request_id() const {
   return request_id_;
 }
 
+bool AsyncCall::WaitUntilSent(std::chrono::milliseconds patience) const {
+  const auto until = std::chrono::steady_clock::now() + patience;
+  const MutexLock lock(mutex_);
+  while (request_id_.empty() && !failed_) {
+    if (!sent_.WaitUntil(mutex_, until)) break;
+  }
+  return !request_id_.empty() || failed_;
+}
+
 void Flights::Add(const std::shared_ptr<AsyncCall>& call) {
   const MutexLock lock(mutex_);
   calls_.emplace(call.get(), call);
@@ -113,7 +125,13 @@ void BindAsyncCall(py::module_& module) {
       .def("cancel", &AsyncCall::Cancel, py::call_guard<py::gil_scoped_release>())
       .def_property_readonly("running", &AsyncCall::running)
       .def_property_readonly("job_id", &AsyncCall::job_id)
-      .def_property_readonly("request_id", &AsyncCall::request_id);
+      .def_property_readonly("request_id", &AsyncCall::request_id)
+      .def(
+          "wait_until_sent",
+          [](const AsyncCall& self, double seconds) {
+            return self.WaitUntilSent(std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1e3)));
+          },
+          py::arg("seconds"), py::call_guard<py::gil_scoped_release>());
 }
 
 }  // namespace hotplate::python

@@ -43,6 +43,8 @@ class AsyncCall {
   bool running() const;
   std::string job_id() const;
   std::string request_id() const;  // empty until it is on its way
+  // Without the GIL: false if it is neither on its way nor has failed within this time.
+  bool WaitUntilSent(std::chrono::milliseconds patience) const;
 
  private:
   HeldBuffers held_;
@@ -53,7 +55,8 @@ class AsyncCall {
   absl::StatusOr<std::shared_ptr<client::JobResult>> end_;
 
   mutable Mutex mutex_;
-  bool running_ ABSL_GUARDED_BY(mutex_) = false;
+  mutable CondVar sent_;
+  bool running_ ABSL_GUARDED_BY(mutex_) = false, failed_ ABSL_GUARDED_BY(mutex_) = false;
   std::string job_id_ ABSL_GUARDED_BY(mutex_), request_id_ ABSL_GUARDED_BY(mutex_);
 };
 

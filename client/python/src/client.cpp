@@ -503,13 +503,14 @@ void BindClient(py::module_& module) {
           py::arg("job_id"))
       .def(
           "jobs",
-          [](const PyClient& self, bool own_session, bool active_only) {
+          [](const PyClient& self, bool own_session, bool active_only, const std::string& graph) {
             v1::ListJobsRequest request;
+            request.set_graph(graph);
             request.set_own_session(own_session);
             request.set_active_only(active_only);
             return ToList(Ask(self, [&](auto& client, const auto* stop) { return client.Jobs(request, stop); }));
           },
-          py::arg("own_session") = false, py::arg("active_only") = false)
+          py::arg("own_session") = false, py::arg("active_only") = false, py::arg("graph") = "")
       .def(
           "cancel",
           [](const PyClient& self, const std::string& job_id) {

@@ -79,6 +79,11 @@ client::JobOptions ToJobOptions(const Options& options, HeldBuffers& held,
     const auto [name, lease] = value.cast<std::pair<std::string, std::optional<double>>>();
     job.keep[key.cast<std::string>()] = {name, ToDuration(lease)};
   }
+  for (const auto& [key, value] : options.for_jobs) job.for_jobs[key.cast<std::string>()] = value.cast<std::uint32_t>();
+  for (const py::handle& id : options.after) job.after.push_back(id.cast<std::string>());
+  for (const py::handle& id : options.after_requests) job.after_requests.push_back(id.cast<std::string>());
+  job.graph = options.graph;
+  job.node = options.node;
   for (const auto& [key, value] : options.out) job.destinations[key.cast<std::string>()] = held.Writable(value);
   if (!options.function.is_none()) {
     const auto [function, environment, keep, alone, cpus] =
@@ -124,6 +129,11 @@ void BindOptions(py::module_& module) {
       .def_readwrite("params", &Options::params)
       .def_readwrite("keep", &Options::keep)
       .def_readwrite("out", &Options::out)
+      .def_readwrite("for_jobs", &Options::for_jobs)
+      .def_readwrite("after", &Options::after)
+      .def_readwrite("after_requests", &Options::after_requests)
+      .def_readwrite("graph", &Options::graph)
+      .def_readwrite("node", &Options::node)
       .def_readwrite("device", &Options::device)
       .def_readwrite("precision", &Options::precision)
       .def_readwrite("deterministic", &Options::deterministic)

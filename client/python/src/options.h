@@ -23,7 +23,12 @@ struct Options {
   pybind11::dict keep;
   // Output -> array: the destination.
   pybind11::dict out;
+  // Output -> the number of other jobs that take it, and nobody else does.
+  pybind11::dict for_jobs;
+  // Jobs that have to complete before this one: by their ids, and calls on their way by their request ids.
+  pybind11::list after, after_requests;
   std::string device, precision, request_id, label;
+  std::string graph, node;  // that it belongs to
   // (function, environment, keep, alone, cpus), of a call of a function; else None.
   pybind11::object function = pybind11::none();
   std::string expression;  // the text of one; `params` are then its numbers

@@ -35,6 +35,7 @@ HEAD = struct.Struct("=IIIIQQ64s")
 MOST_KEPT = 64 << 20  # of a result's memory, beyond four times what is needed now
 # What a client rebuilds without asking any module.
 PLAIN = (complex, bytearray, range, slice, set, frozenset)
+STAMPS = {}  # of modules, as they were imported for a graph
 COMMON = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict))
 
 
@@ -327,6 +328,8 @@ def function_of(code):
             sys.path.append(path)
     if "source" in packed:
         return function_of_source(**packed["source"])
+    if "module" in packed:
+        return function_of_module(**packed["module"])
     if "by_name" in packed:
         return pickle.loads(packed["by_name"])
     ours, theirs = list(sys.version_info[:2]), list(packed["python"])
@@ -343,6 +346,18 @@ def function_of(code):
             sys.modules[name] = module
             exec(compile(source, f"<{name} of the client>", "exec"), module.__dict__)
     return pickle.loads(packed["pickle"])
+
+
+def function_of_module(name, function, stamp):
+    """A function of a module in this folder. If the module's file was edited, which its stamp tells, it is imported anew."""
+    if STAMPS.get(name) != stamp:
+        sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+    found = importlib.import_module(name)
+    STAMPS[name] = stamp
+    for part in function.split("."):
+        found = getattr(found, part)
+    return found
 
 
 def function_of_source(name, module, texts, imports, values):
@@ -398,8 +413,14 @@ class Unpacker:
         options = pickle.load(stream)
         arrays = [converted(one, options) for one in self.arrays]
         unpickler = Unpickler(stream)
-        unpickler.persistent_load = lambda index: arrays[index]
+        unpickler.persistent_load = lambda place: arrays[place] if type(place) is int else number_or_array(arrays[place[0]])
         return (options, *unpickler.load())
+
+
+def number_or_array(value):
+    """What another job has made: without axes it is a number, as its result would be."""
+    np = sys.modules.get("numpy")
+    return value[()] if np is not None and type(value) is np.ndarray and not value.ndim else value
 
 
 def as_array(value):
@@ -417,6 +438,19 @@ def as_array(value):
     if package in ("jax", "jaxlib") and hasattr(value, "__array__"):
         return np.asarray(value)
     return None
+
+
+def one_array(value, name, always):
+    """A result that other jobs take, as an array; None if it is none and need not be."""
+    found = as_array(value)
+    if found is not None:
+        return found
+    if type(value) not in (bool, int, float, complex) and not hasattr(value, "dtype"):
+        if not always:
+            return None
+        raise Refused(f"{name} returned a {type_name(value).decode('utf-8', 'replace')}, and calls that take its result take one "
+                      "array, or a number: return that")
+    return numpy().asarray(value)
 
 
 class Packer(pickle.Pickler):
@@ -511,6 +545,8 @@ def pack(value, options, name):
         packer = packer_of_anything(stream, options.get("plain"))
         packer.dump(value)
         return packer.arrays, stream.getvalue(), []
+    if "array" in options:
+        value = one_array(value, name, options["array"] == "always")
     packer = Packer(stream, name)
     if options.get("returns") == "ref":
         class Whole(pickle.Pickler):  # from Python 3.13 on, its own kind takes no persistent_id

@@ -2,3 +2,4 @@
 #pragma once
 
 #include "client/lib/client.h"
+#include "client/lib/job_handle.h"

@@ -10,6 +10,7 @@ import numpy as np
 from ..arguments import shown
 from ..array_functions import FUNCTIONS
 from ..arrays import Array
+from ..awaited import futures_in
 from ..errors import InvalidCall
 from ..graph import EACH, Axis
 from ..noting import note
@@ -258,6 +259,8 @@ def asarray(obj: Any, /, dtype: Any = None, *, device: Any = None, copy: Optiona
     client = client_of(obj)
     if copy is False:
         raise InvalidCall(f"asarray: copy=False, and {shown(obj)} has to be sent")
+    if futures_in((obj,), {}):
+        return asarray(array(obj, client), dtype, device=device)
     if isinstance(obj, (list, tuple)) and first_array(obj) is not None:
         with bound(client):
             parts = [array(asarray(one), client) for one in obj]

@@ -25,7 +25,7 @@ def _transformed(x: Any, n: Optional[int], axis: int, norm: Optional[str], trans
     if n is not None and integer("n", n) < 1:
         raise InvalidCall(f"Invalid number of FFT data points ({n}) specified: {transform} needs 1 or more")
     value = value.astype(_float(value._dtype, transform), copy=False)
-    done: Array = value._client.fft(moveaxis(value, place, -1), None if n is None else int(n), transform=transform, norm=norm, keep=True)
+    done: Array = value._client.fft.run(moveaxis(value, place, -1), None if n is None else int(n), transform=transform, norm=norm, keep=True)
     return moveaxis(done, -1, place)
 
 

@@ -35,7 +35,7 @@ def called(kernel: str, *inputs: Array, **options: Any) -> Any:
         inputs = tuple(shifted(value) for value in inputs)
         carried = "int64"
     given = [value.astype(carried or dtype, copy=False) for value in inputs]
-    return getattr(client, kernel)(*given, keep=True, **options)
+    return getattr(client, kernel).run(*given, keep=True, **options)
 
 
 def shifted(value: Array) -> Array:

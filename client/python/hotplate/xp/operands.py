@@ -8,6 +8,7 @@ from typing import Any, Iterator, Optional, Sequence
 
 from .. import connection
 from ..arrays import Array
+from ..awaited import futures_in
 from ..client import Client, connect
 from ..graph import Axis, Node
 from ..operations import axis_of, each, integer, made, node_of
@@ -50,8 +51,10 @@ def first_array(values: Sequence[Any]) -> Optional[Array]:
 
 
 def client_of(*values: Any) -> Any:
-    """The client of the first array of a daemon among arguments; without one, as `connected`."""
+    """The client of the first array of a daemon among arguments, or of the first future; without one, as `connected`."""
     found = first_array(values)
+    if found is None:
+        found = next(iter(futures_in(values, {})), None)
     return connected() if found is None else found._client
 
 
@@ -65,7 +68,7 @@ def array(value: Any, client: Any = None) -> Array:
         if client is not None and value._client is not client:
             node_of(client, value)  # which raises
         return value
-    client = connected() if client is None else client
+    client = client_of(value) if client is None else client
     return Array._of(node_of(client, value))
 
 

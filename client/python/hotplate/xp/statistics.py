@@ -175,7 +175,7 @@ def _cumulative(x: Any, axis: Optional[int], dtype: Any, include_initial: bool, 
         return filled(value, initial, name, tuple(shape))
     # Sums modulo 2^64, cut down to a small integer's bits, are the sums modulo its own range.
     wide = name if value._client._takes("scan", name) else "float32" if name == "float16" else accumulated(name)
-    done: Array = value._client.scan(value.astype(wide, copy=False), operation=operation, axis=place,
+    done: Array = value._client.scan.run(value.astype(wide, copy=False), operation=operation, axis=place,
                                      include_initial=bool(include_initial), keep=True)
     return done.astype(name, copy=False)
 

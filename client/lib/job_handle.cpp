@@ -1,0 +1,52 @@
+#include "client/lib/job_handle.h"
+
+#include "client/lib/impl.h"
+
+namespace hotplate::client {
+
+JobHandle Client::Submit(const JobCall& call, const Cancellation* cancellation) {
+  return {*this, Submit(call.kernel, call.inputs, call.options, cancellation)};
+}
+
+JobHandle JobHandle::Follow(const std::vector<JobHandle>& before, JobCall call) {
+  for (const JobHandle& job : before) call.options.after.push_back(*job.id_);
+  Client client = *before.front().client_;
+  return client.Submit(call);
+}
+
+absl::StatusOr<JobResult> JobHandle::Wait(const Cancellation* cancellation) const {
+  if (!ok()) return status();
+  Client client = *client_;
+  return client.Wait(*id_, cancellation);
+}
+
+absl::Status JobHandle::Cancel() const {
+  if (!ok()) return status();
+  Client client = *client_;
+  return client.Cancel(*id_).status();
+}
+
+absl::Status JobGroup::status() const {
+  if (jobs_.empty()) return absl::InvalidArgumentError("WhenAll of no job: there is nothing to wait for");
+  for (const JobHandle& job : jobs_)
+    if (!job.ok()) return job.status();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<JobResult>> JobGroup::Wait(const Cancellation* cancellation) const {
+  if (absl::Status refusal = status(); !refusal.ok()) return refusal;
+  std::vector<JobResult> results;
+  absl::Status first;
+  for (const JobHandle& job : jobs_) {
+    absl::StatusOr<JobResult> result = job.Wait(cancellation);
+    if (result.ok()) {
+      results.push_back(*std::move(result));
+    } else if (first.ok()) {
+      first = result.status();
+    }
+  }
+  if (!first.ok()) return first;
+  return results;
+}
+
+}  // namespace hotplate::client

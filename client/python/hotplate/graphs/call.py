@@ -1,0 +1,395 @@
+"""What a call in the block of a graph returns."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import wait
+from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
+
+import numpy as np
+
+from .. import _core
+from ..arguments import near, shown, words
+from ..arrays import Array
+from ..errors import ConnectionFailed, Error, InvalidCall, InvalidType, JobCancelled, JobFailed
+from ..futures import LOOK, Awaits, CallFuture
+from ..graph import Stored
+from .noted import Block, NotedCall, Pending
+
+_OVER = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
+_LONGEST_NAME = 64
+
+
+class GraphCall(CallFuture):
+    """A call of a graph: noted in the block, and a concurrent.futures.Future of its result after it.
+
+    Later calls of the block take it as an argument. Of a kernel with several results they take one: `parts.s`, or
+    `u, s, vt = gpu.svd(a)`. `name` is the node's.
+
+    Example:
+        >>> with gpu.graph("fit") as g:
+        ...     gram = gpu.matmul(a.T, a).named("gram")
+        ...     values = gpu.svd(gram).s
+        >>> values.result()
+    """
+
+    def __init__(self, client: Any, block: Block, noted: NotedCall) -> None:
+        super().__init__(client)
+        self._block = block
+        self._noted: Optional[NotedCall] = noted  # while the block is open
+        self._outputs: Sequence[str] = noted.call.plan.outputs if not noted.is_function else ()
+        self._only = noted.call.only
+        self.name = noted.name
+        # From the end of the block on:
+        self._takes: Sequence[GraphCall] = ()  # and comes after; their results are not freed before this one has them
+        self._here = False  # its results stay on the daemon until somebody asks for them
+        self._alone = False  # they are for the calls that take them
+        self._request_id = ""  # by which the daemon knows the call
+
+    # In the block.
+
+    def named(self, name: str) -> GraphCall:
+        """Names the node, and returns this.
+
+        Args:
+            name: up to 64 letters, digits, _ and -.
+
+        Raises:
+            ValueError: another name, one that is taken, or the block has ended.
+
+        Example:
+            >>> gram = gpu.matmul(a.T, a).named("gram")
+        """
+        noted = self._in_block("named()")
+        if not isinstance(name, str) or not is_name(name):
+            raise InvalidCall(f"[{self.name}] a node's name is {shown(name)}; it can have up to {_LONGEST_NAME} letters, digits, _ "
+                              "and -")
+        if self._block.names.get(name, noted) is not noted:
+            raise InvalidCall(f"[{self.name}] there is a node {name!r} already")
+        del self._block.names[self.name]
+        self._block.names[name] = noted
+        self.name = noted.name = name
+        return self
+
+    def after(self, *others: Awaits) -> GraphCall:
+        """Has this call begin when others have completed, of which it takes nothing: a function that reads the file that another
+        has written. Returns this.
+
+        Raises:
+            ValueError: one of them was noted after this one, which would be a circle as soon as it takes something of it;
+                or is of no call of this block.
+
+        Example:
+            >>> report = gpu.submit(plot).after(fit)
+        """
+        noted = self._in_block("after()")
+        order = list(self._block.names.values())
+        for other in others:
+            call = other._of if isinstance(other, GraphOutput) else other
+            if not isinstance(call, GraphCall) or call._block is not self._block or call._noted is None:
+                raise InvalidCall(f"[{self.name}] comes after {shown(other)}, which is no call of this block")
+            if call._noted is noted or order.index(call._noted) > order.index(noted):
+                raise InvalidCall(f"[{self.name}] cannot come after [{call.name}], which was noted "
+                                  f"{'later' if call is not self else 'with it'}: calls follow those that were noted before them")
+            noted.after.append(call._noted)
+        return self
+
+    def _in_block(self, what: str) -> NotedCall:
+        if self._noted is None:
+            raise InvalidCall(f"{what} of [{self.name}] is for the block of graph {self._block.graph}, which has ended")
+        return self._noted
+
+    def output(self, name: str) -> GraphOutput:
+        """One of several results.
+
+        Raises:
+            TypeError: it has no such result.
+
+        Example:
+            >>> gpu.norm(parts.output("s"))
+        """
+        if name not in self._outputs or self._only not in (None, name):
+            has = words(self._outputs) if self._outputs else "one result, which is its array"
+            raise InvalidType(f"[{self.name}] has no result {shown(name)}; it has {has}{near(name, self._outputs)}"
+                              if self._outputs else f"[{self.name}] is a function, which has {has}")
+        return GraphOutput(self, name)
+
+    def __getattr__(self, name: str) -> GraphOutput:
+        if name.startswith("_") or name not in self.__dict__.get("_outputs", ()):
+            raise AttributeError(f"{type(self).__name__} has no {name}")
+        return self.output(name)
+
+    def __iter__(self) -> Any:
+        if len(self._outputs) < 2 or self._only is not None:
+            raise TypeError(f"[{self.name}] has one result: there is nothing to go through")
+        return iter([self.output(name) for name in self._outputs])
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise InvalidType(f"[{self.name}] is a call of graph {self._block.graph}, and no array: other calls of its block take it, "
+                          "and after the block it has a .result()")
+
+    def __repr__(self) -> str:
+        state = {"open": "noted", "left": "never sent"}.get(self._block.state) or ("over" if super().done() else "sent")
+        return f"<[{self.name}] of graph {self._block.graph}, {state}>"
+
+    # As an argument.
+
+    def _names(self) -> Sequence[str]:
+        return self._outputs if len(self._outputs) > 1 and self._only is None else ()
+
+    def _check_for(self, client: Any) -> None:
+        if self._block.state == "left":
+            raise InvalidCall(self._never_sent())
+        if self._block.state == "open" and self._graph_of(client) is not self._block:
+            raise InvalidCall(f"[{self.name}] is of the block of graph {self._block.graph}, which has not ended: take it in that "
+                              "block, by calls of its client, or its .result() after it")
+        super()._check_for(client)
+
+    @staticmethod
+    def _graph_of(client: Any) -> Optional[Block]:
+        graph = client._graphs.get(threading.get_ident())
+        return None if graph is None else graph._block
+
+    def _reference(self) -> Any:
+        return self._reference_of(self._only or (self._outputs[0] if self._outputs else "a0"))
+
+    def _reference_of(self, output: str) -> Any:
+        if self._noted is not None:
+            return Pending(self._noted, output)
+        return super()._reference_of(output)
+
+    # After the block.
+
+    def _never_sent(self) -> str:
+        return f"[{self.name}] was never sent: the block of graph {self._block.graph} {self._block.why}"
+
+    def _check_sent(self, what: str) -> None:
+        if self._block.state == "open":
+            raise InvalidCall(f"{what} of [{self.name}] in the block of graph {self._block.graph}: nothing runs before its end; ask "
+                              "after it")
+        if self._block.state == "left":
+            raise InvalidCall(self._never_sent())
+
+    def _wait(self, timeout: Optional[float]) -> None:
+        self._check_sent("result()")
+        super()._wait(timeout)
+
+    def result(self, timeout: Optional[float] = None) -> Any:
+        """Waits for the call and returns its result, as a future of gpu.submit does.
+
+        Raises:
+            ValueError: the block has not ended, or nothing of it was sent; or the result is for the calls that take it
+                alone, since no variable held it at the end of the block.
+            Exception: as of hotplate.futures.CallFuture.
+
+        Example:
+            >>> largest.result()
+        """
+        if self._alone:
+            raise InvalidCall(f"[{self.name}] has no result here: at the end of the block no variable held it, and so it was for "
+                              "the calls that take it alone")
+        value = super().result(timeout)
+        return _fetched(value) if self._here else value
+
+    def cancel(self) -> bool:
+        """Cancels the call and those that take its result.
+
+        Raises:
+            ValueError: the block has not ended: leave it by an exception to send nothing.
+
+        Example:
+            >>> gram.cancel()
+            True
+        """
+        self._check_sent("cancel()")
+        return super().cancel()
+
+    def _ended(self, came: Optional[_core.Result], error: Optional[BaseException]) -> None:
+        if error is not None:
+            error = self._cause(error)
+        if self._alone and came is not None:
+            self._call = None  # whose results went to others
+            for name in came.outputs():
+                if type(value := came.take(name)) is tuple:
+                    Stored(self._client, value[0], owned=True)  # and so freed
+        takes, self._takes = self._takes, ()
+        super()._ended(came, error)
+        del takes  # now it has what it takes
+
+    def _lacks(self) -> Optional[JobFailed]:
+        """Why this call cannot run: one that it takes, or comes after, did not complete."""
+        for maker in self._takes:
+            if not CallFuture.done(maker):
+                continue
+            if maker.cancelled():
+                return JobCancelled(f"it depends on [{maker.name}], which was cancelled")
+            if (why := CallFuture.exception(maker, 0)) is not None:
+                return JobFailed(f"it depends on a call that did not complete: {why}")
+        return None
+
+    def _cause(self, error: BaseException) -> BaseException:
+        """The error with the node's name. A call that is refused since one that it takes has failed already fails for that."""
+        if isinstance(error, Error):
+            if not isinstance(error, JobFailed):
+                error = self._lacks() or error
+            error.args = (f"[{self.name}] {error}",)
+        return error
+
+
+class DetachedCall(GraphCall):
+    """The same of a graph whose jobs outlive the client. The standard library's `wait` and `as_completed` do not hear of its
+    end."""
+
+    _id = ""  # the job's
+
+    @property
+    def job_id(self) -> str:
+        """The job's id.
+
+        Example:
+            >>> gpu.job(gram.job_id)
+        """
+        return self._id
+
+    def _reference_of(self, output: str) -> Any:
+        return super()._reference_of(output) if self._noted is not None else _core.OutputRef("", output, self._id)
+
+    def done(self) -> bool:
+        """Whether the job is over. Asks the daemon.
+
+        Example:
+            >>> if gram.done(): print(gram.result())
+        """
+        if super().done() or not self._id:
+            return super().done()
+        return self._client._core.job(self._id)["state"] in _OVER
+
+    def running(self) -> bool:
+        """Whether the job runs on a device. Asks the daemon.
+
+        Example:
+            >>> gram.running()
+        """
+        return bool(self._id) and not CallFuture.done(self) and self._client._core.job(self._id)["state"] == "RUNNING"
+
+    def cancel(self) -> bool:
+        """Cancels the job and those that take its result.
+
+        Returns:
+            False if it was over already.
+
+        Example:
+            >>> gram.cancel()
+            True
+        """
+        self._check_sent("cancel()")
+        return self._client._core.cancel(self._id)["state"] not in _OVER
+
+    def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
+        """As of any future; a thread waits for the job."""
+        super().add_done_callback(fn)
+        if self._id and not CallFuture.done(self):
+            threading.Thread(target=self._wait, args=(None,), daemon=True).start()
+
+    def _wait(self, timeout: Optional[float]) -> None:
+        self._check_sent("result()")
+        if CallFuture.done(self):
+            return
+        self._client._core.check_may_wait()
+        stop = _core.Cancellation()
+        alarm = None if timeout is None else threading.Timer(max(timeout, 0), stop.cancel)
+        end = None if timeout is None else time.monotonic() + timeout
+        if alarm is not None:
+            alarm.start()
+        try:
+            self._ended(self._client._core.wait(self._id, stop), None)
+        except ConnectionFailed:
+            raise
+        except Exception as error:
+            if stop.cancelled:
+                return
+            self._ended(None, error)
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+        while not CallFuture.done(self):  # another thread has it, and is about to say so
+            wait([self], LOOK if end is None else max(0, min(LOOK, end - time.monotonic())))
+
+
+class GraphOutput(Awaits):
+    """One of several results of a call: what `gpu.svd(a).s` is in the block of a graph.
+
+    Example:
+        >>> with gpu.graph("values"):
+        ...     s = gpu.svd(a).s
+        >>> s.result()
+    """
+
+    def __init__(self, of: GraphCall, output: str) -> None:
+        super().__init__()
+        self._of = of
+        self._client = of._client
+        self._output = output
+
+    def result(self, timeout: Optional[float] = None) -> Any:
+        """Waits for the call and returns this one of its results.
+
+        Example:
+            >>> s.result()
+        """
+        value = self._of.result(timeout)
+        return getattr(value, self._output) if self._of._names() else value
+
+    def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
+        """The call's error, or None.
+
+        Example:
+            >>> s.exception()
+        """
+        return self._of.exception(timeout)
+
+    def done(self) -> bool:
+        """Whether the call is over.
+
+        Example:
+            >>> s.done()
+        """
+        return self._of.done()
+
+    def cancel(self) -> bool:
+        """False: it is the call that can be cancelled."""
+        return False
+
+    def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
+        """As of the call's future."""
+        self._of.add_done_callback(lambda _: fn(self))
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        return self._of.__array__()
+
+    def __repr__(self) -> str:
+        return f"<{self._output} of {self._of!r}>"
+
+    def _reference(self) -> Any:
+        return self._of._reference_of(self._output)
+
+    def _check_for(self, client: Any) -> None:
+        self._of._check_for(client)
+
+
+def is_name(name: str) -> bool:
+    """Whether a node can have it."""
+    return 0 < len(name) <= _LONGEST_NAME and name.isascii() and name.replace("_", "a").replace("-", "a").isalnum()
+
+
+def _fetched(value: Any) -> Any:
+    """A result whose arrays are on the daemon, here."""
+    if isinstance(value, Array):
+        here = value.numpy()
+        return here if here.ndim else here[()]
+    if isinstance(value, np.ndarray) and not value.ndim:
+        return value[()]
+    if hasattr(value, "_fields"):
+        return value._replace(**{name: _fetched(getattr(value, name)) for name in value._fields})
+    return value
