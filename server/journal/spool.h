@@ -6,7 +6,9 @@
 //   jobs/4711/result-out.npy, receipt.json, results.json
 //   shared/<SHA-256>.npy          by content; jobs/ has no link where the file system has none
 //   linked/<SHA-256>.npy          the same, of an array that has a file of its own elsewhere: a hard link to that
-//                                 file, which is made read-only. It takes no room and counts for none.
+//                                 file, which is made read-only. It takes no room while that file is there, and is not
+//                                 counted: whoever made the array durable asked for the room. Where the file system
+//                                 has no hard links, the array is copied to shared/.
 // A job's files are on the disk before the index has its record: a folder without a record is what a killed daemon was
 // writing, and Sweep removes it. Files are deleted after the index has the job as released. So the index alone says
 // what there must be.
@@ -114,7 +116,7 @@ class Spool {
   std::string PathOf(const SpooledFile& file) const { return options_.root + "/" + file.file; }
 
  private:
-  // Of files that several jobs may have.
+  // Folders of files that several jobs may have.
   static constexpr const char* kSharedFolders[] = {"shared", "linked"};
   struct Shared {
     int pins = 0;

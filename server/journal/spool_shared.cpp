@@ -45,9 +45,12 @@ absl::Status Spool::PlaceShared(std::span<const Disk::Bytes> pieces, const std::
   absl::Status linked;
   if (!other.empty()) {
     linked = CheckFile(other, file);
-    // The job has these bytes, whatever becomes of the array: a program that would write over them is told.
-    if (linked.ok() && chmod(other.c_str(), S_IRUSR) != 0) linked = DiskError("making " + other + " read-only", errno);
     if (linked.ok()) linked = disk.Link(other, PathOf(file));
+    // The job has these bytes, whatever becomes of the array: a program that would write over them is told.
+    if (linked.ok() && chmod(other.c_str(), S_IRUSR) != 0) {
+      linked = DiskError("making " + other + " read-only", errno);
+      disk.Remove(PathOf(file)).IgnoreError();
+    }
     if (linked.ok()) return sync("linked");
   }
   file.file = SharedPath("shared", file.sha256, file.signature.has_value());

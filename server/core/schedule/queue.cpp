@@ -38,6 +38,7 @@ void JobQueue::Push(QueueEntry& entry) {
   }
   ++size_;
   for_workers_ += entry.for_worker() ? 1 : 0;
+  with_home_ += entry.home != 0 ? 1 : 0;
 }
 
 void JobQueue::Unlink(Level& level, std::size_t line_index, QueueEntry& entry) {
@@ -49,6 +50,7 @@ void JobQueue::Unlink(Level& level, std::size_t line_index, QueueEntry& entry) {
   --line.share->waiting;
   --size_;
   for_workers_ -= entry.for_worker() ? 1 : 0;
+  with_home_ -= entry.home != 0 ? 1 : 0;
   if (line.first == nullptr) {
     line = level.lines.back();
     level.lines.pop_back();

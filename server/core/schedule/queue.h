@@ -63,6 +63,7 @@ class JobQueue {
   std::size_t size() const { return size_; }
   // Entries for workers, or for lanes.
   std::size_t size(bool for_worker) const { return for_worker ? for_workers_ : size_ - for_workers_; }
+  std::size_t with_home() const { return with_home_; }
   std::size_t capacity() const { return capacity_; }
   bool full() const { return size_ >= capacity_; }
 
@@ -115,7 +116,7 @@ class JobQueue {
   static bool Before(const Line& a, const Line& b);
 
   std::size_t capacity_;
-  std::size_t size_ = 0, for_workers_ = 0;
+  std::size_t size_ = 0, for_workers_ = 0, with_home_ = 0;
   std::uint64_t served_now_ = 0;  // of the share popped last
   // Never shrinks: priorities are bounded by whoever pushes.
   std::map<int, Level, std::greater<>> levels_;

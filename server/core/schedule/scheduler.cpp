@@ -157,7 +157,7 @@ bool Scheduler::Fits(const DeviceState& device, const QueueEntry& entry) {
 }
 
 Scheduler::DeviceState* Scheduler::HomeOf(const QueueEntry& entry) const {
-  if (entry.home == 0) return nullptr;
+  if ((entry.home & entry.devices) == 0) return nullptr;  // it has none, or was lost
   DeviceState& home = *devices_[static_cast<std::size_t>(std::countr_zero(entry.home))];
   return home.lost.empty() ? &home : nullptr;
 }
@@ -207,6 +207,10 @@ Scheduler::Begun Scheduler::Take(Seat& seat) {
       // One that took many places has made room for several.
       if (seat.for_worker_ && queue_.size(/*for_worker=*/true) > 0 && device.workers_taken < device.workers)
         CallAndWake(device, /*for_worker=*/true);
+      // Those that were left to this device may have to go elsewhere now.
+      for (std::size_t i = 0; queue_.with_home() > 0 && i < devices_.size(); ++i) {
+        if (devices_[i].get() != &device) CallAndWake(*devices_[i], /*for_worker=*/false);
+      }
       return begun;
     }
     device.IdleFor(seat.for_worker_).push_back(&seat);

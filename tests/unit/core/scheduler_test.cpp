@@ -263,6 +263,42 @@ TEST_F(HomeTest, IfThatOneIsBusyAnotherTakesIt) {
   EXPECT_EQ(scheduler_.Take(there_).entry, &second);
 }
 
+TEST_F(HomeTest, AnotherThatLookedTooEarlyIsCalledAgain) {
+  std::atomic<int> taken{0};
+  std::atomic<bool> over{false};
+  const auto run = [&](Scheduler::Seat& seat) {
+    while (scheduler_.Take(seat).entry != nullptr) {
+      ++taken;
+      while (!over) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      scheduler_.Finished(seat, true);
+    }
+  };
+  // The home's lane is called, and held up before it looks.
+  std::thread there([&] { run(there_); });
+  ASSERT_TRUE(Eventually([&] { return scheduler_.devices()[1].idle_lanes == 1; }));
+  QueueAtHome();
+  QueueAtHome();
+  ASSERT_TRUE(Eventually([&] { return scheduler_.devices()[1].idle_lanes == 1; })) << "both are left to it";
+  EXPECT_EQ(taken, 0);
+  std::thread here([&] { run(here_); });
+  EXPECT_TRUE(Eventually([&] { return taken == 2; })) << "without the ticker's look";
+  over = true;
+  scheduler_.Stop();
+  here.join();
+  there.join();
+}
+
+TEST_F(HomeTest, IfThatOneWasLostAtFirstAnotherTakesIt) {
+  ASSERT_TRUE(scheduler_.Lose(0, "off the bus"));
+  Entry& entry = entries_.emplace_back(
+      ++number_, std::vector<DeviceNeed>{{.device = 0, .extra_bytes = 1}, {.device = 1}}, kernel_);
+  entry.home = 1;
+  ASSERT_TRUE(scheduler_.Admit(entry).ok());
+  scheduler_.Regain(0, 10 * kSize);
+  scheduler_.Push(entry, false);
+  EXPECT_EQ(scheduler_.Take(there_).entry, &entry);
+}
+
 TEST_F(HomeTest, IfThatOneIsLostAnotherTakesIt) {
   const Entry& homed = QueueAtHome();
   ASSERT_TRUE(scheduler_.Lose(0, "off the bus"));

@@ -202,13 +202,26 @@ Outcome ResidentArrays::Fetch(std::uint64_t identity) {
 }
 
 void ResidentArrays::TakeHome(const Use& here, ResidentArrays& other, const Use& there) {
-  // Nobody else locks two of them.
-  static Mutex one_at_a_time;
-  const MutexLock alone(one_at_a_time);
-  const MutexLock lock(mutex_);
-  const MutexLock lock_there(other.mutex_);
-  while (other.IsWrittenBack(there.array_->identity)) other.changed_.Wait(other.mutex_);
-  if (!lost_ && !other.lost_) StateOf(*here.array_).home = std::exchange(other.StateOf(*there.array_).home, {});
+  const std::uint64_t identity = there.array_->identity;
+  ArrayHome home;
+  {
+    const MutexLock lock(other.mutex_);
+    while (other.IsWrittenBack(identity)) other.changed_.Wait(other.mutex_);
+    if (other.lost_) return;
+    home = std::exchange(other.StateOf(*there.array_).home, {});
+    // Whoever asks the other one for the bytes waits until it is settled which of the two has them.
+    other.written_back_.push_back(identity);
+  }
+  const WritingBack turn(other, identity);
+  {
+    const MutexLock lock(mutex_);
+    if (!lost_) {
+      StateOf(*here.array_).home = home;
+      return;
+    }
+  }
+  const MutexLock lock(other.mutex_);
+  other.StateOf(*there.array_).home = home;
 }
 
 void ResidentArrays::Disown(std::uint64_t identity) {

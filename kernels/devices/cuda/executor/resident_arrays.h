@@ -219,7 +219,7 @@ class ResidentArrays {
   CondVar changed_;
   Arrays arrays_ ABSL_GUARDED_BY(mutex_);  // the last to be used is last
   std::unordered_map<std::uint64_t, Arrays::iterator> by_identity_ ABSL_GUARDED_BY(mutex_);
-  // Identities whose copies to the host are under way, known or not.
+  // Identities whose copies to the host are under way, or that go to another device, known or not.
   std::vector<std::uint64_t> written_back_ ABSL_GUARDED_BY(mutex_);
   std::vector<OwnedEvent> events_ ABSL_GUARDED_BY(mutex_);  // spare ones of freed arrays
   std::uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;         // of all arrays
