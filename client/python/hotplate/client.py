@@ -9,7 +9,7 @@ from .arguments import count, number_of_job, path, seconds, shown, text
 from .arrays import Array, described, send
 from .errors import Error, InvalidType
 from .expressions import KERNEL, Expression, evaluated
-from .jobs import Job, Jobs
+from .jobs import Job, Jobs, Why
 from .kernels import Kernels, sent_once
 from .namespace import of_client
 from .numpy_functions import NumPyFunctions
@@ -462,7 +462,22 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             >>> gpu.job(job_id)["state"]
             'RUNNING'
         """
-        return Job(self._core.job(number_of_job(job_id)))
+        return Job(self._core.job(number_of_job(job_id)), self._core)
+
+    def why(self, job_id: JobId) -> Why:
+        """Why a job waits, behind whom, and when it will probably start or end: see hotplate.jobs.Why.
+
+        Args:
+            job_id: an int or a str.
+
+        Raises:
+            KeyError: there is no such job.
+
+        Example:
+            >>> print(gpu.why(job_id))
+            job 7 waits for a lane of gpu0; job 6 (svd) runs on gpu0 and ends in about 4 s; it probably starts in about 4 s
+        """
+        return Why(self._core.why(number_of_job(job_id)))
 
     def jobs(self, own_session: bool = False, active_only: bool = False) -> Jobs:
         """This user's jobs, newest first, as a list of hotplate.jobs.Job.
@@ -477,7 +492,7 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         Example:
             >>> [job["id"] for job in gpu.jobs(active_only=True)]
         """
-        return Jobs(map(Job, self._core.jobs(bool(own_session), bool(active_only))))
+        return Jobs(Job(fields, self._core) for fields in self._core.jobs(bool(own_session), bool(active_only)))
 
     def cancel(self, job_id: JobId) -> Job:
         """Asks the daemon to cancel a job, and returns the job as it is now.
@@ -492,7 +507,7 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             >>> gpu.cancel(job_id)["cancel_requested"]
             True
         """
-        return Job(self._core.cancel(number_of_job(job_id)))
+        return Job(self._core.cancel(number_of_job(job_id)), self._core)
 
     # The daemon.
 

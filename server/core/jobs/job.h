@@ -98,7 +98,11 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   double told_progress = 0;
   SteadyTime told_progress_time;
 
-  TaskControl control;  // thread-safe
+  // Of the whys (why.h): the start that was foretold when it was queued, after its submission, or none below 0; and how
+  // long it waited for others before that.
+  std::atomic<nanoseconds::rep> start_forecast{-1}, held_for{0};
+
+  mutable TaskControl control;  // thread-safe
   // A durable one that is left to the next daemon: it neither waits nor runs.
   mutable std::atomic<bool> suspended{false};
   // Its run is over, and its end is being written down.

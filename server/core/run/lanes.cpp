@@ -219,6 +219,8 @@ void Lanes::Finish(Seat& seat, Job& job, const Scheduler::Begun& begun, RunResul
   if (result.kind == RunResult::Kind::kDeviceLost) {
     lost = MarkLost(device, absl::StrCat("job ", job.id.value(), ": ", result.error.message()), stranded);
   }
+  // Tiny jobs are over before anybody could ask.
+  if (end.state == JobState::kCompleted && !job.tiny) parts_.history.Learn(job, device, receipt);
   receipt.device_shared = parts_.scheduler.Finished(seat, end.state == JobState::kCompleted);
   end.receipt = std::move(receipt);
   parts_.jobs.End(job, std::move(end), std::move(owned));

@@ -1,0 +1,46 @@
+// What ran here, as a measure for what comes: gives each job its kind, and learns from those that have COMPLETED, under
+// this daemon or one before it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/core/jobs/job.h"
+#include "server/core/schedule/run_times.h"
+#include "server/core/types.h"
+
+namespace hotplate::core {
+
+// A run under a daemon before this one, as it was written down.
+struct PastRun {
+  std::string kernel;
+  std::string variant;  // of a kernel's runs: the type of its first output; of a program's or a function's: its label
+  std::string device_name;  // the maker's
+  Cost cost;
+  nanoseconds time{};  // on the device
+  bool cold = false;
+};
+
+// Thread-safe.
+class RunHistory {
+ public:
+  // `devices`: their names, by their place in the DeviceSet.
+  explicit RunHistory(std::vector<std::string> devices) : devices_(std::move(devices)) {}
+
+  // Of a job that is bound, on the first of the devices that it may run on; of one that is not bound yet, none.
+  // `label`: the job's.
+  RunTimes::Kind KindOf(const BoundJob& job, const OutsideWork* work, const std::string& label);
+  // It has COMPLETED on this device.
+  void Learn(const Job& job, unsigned device, const JobReceipt& receipt);
+  void Learn(const PastRun& run);
+  const RunTimes& times() const { return times_; }
+
+ private:
+  RunTimes::Kind KindOn(const BoundCall& call, const OutsideWork* work, const std::string& label, unsigned device);
+
+  const std::vector<std::string> devices_;
+  RunTimes times_;
+};
+
+}  // namespace hotplate::core
