@@ -32,10 +32,17 @@ class Admission {
   };
   explicit Admission(Parts parts) : parts_(std::move(parts)) {}
 
+  struct Candidate {
+    const KernelSpec& kernel;
+    RunTimes::Kind kind;
+    // A program or a function: runs of one name may differ, so that even the shortest has to be too long.
+    bool is_outside;
+    std::optional<nanoseconds> time_limit;
+  };
+  static Candidate CandidateOf(const Job& job) { return {job.spec(), job.kind, job.work != nullptr, job.time_limit}; }
   // FAILED_PRECONDITION, with both times, for a new job that will probably not end in time, unless it is `durable` and
   // a daemon follows. A time limit is the caller's own word for how long it may take.
-  absl::Status Check(const KernelSpec& kernel, RunTimes::Kind kind, const std::optional<nanoseconds>& time_limit,
-                     bool durable) const;
+  absl::Status Check(const Candidate& job, bool durable) const;
   // An accepted job that has a place in the queue and is not queued yet. True: it is left for the next daemon, or was
   // cancelled meanwhile.
   bool Leave(Job& job);
@@ -50,7 +57,7 @@ class Admission {
 
  private:
   // How long it takes, if that is known well enough, and too long.
-  std::optional<RunTimes::Estimate> TooLong(RunTimes::Kind kind, const std::optional<nanoseconds>& time_limit) const;
+  std::optional<RunTimes::Estimate> TooLong(const Candidate& job) const;
   bool HasSuccessor() const { return parts_.has_successor && parts_.has_successor(); }
 
   const Parts parts_;

@@ -107,9 +107,8 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
   if (!job.ok()) return job.status();
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
   const RunTimes::Kind kind = history_.KindOf(*job, request.work.get(), request.label);
-  if (absl::Status status = admission_.Check(*job->spec, kind, request.time_limit, /*durable=*/true); !status.ok()) {
-    return status;
-  }
+  const Admission::Candidate candidate{*job->spec, kind, request.work != nullptr, request.time_limit};
+  if (absl::Status status = admission_.Check(candidate, /*durable=*/true); !status.ok()) return status;
   // The queue decides by the same free memory that is reported here.
   scheduler_.Sample(devices_.FreeBytes(), /*record_busy=*/false);
   const std::uint64_t abandoned = sessions_.AbandonedBytes(), held = arrays_.bytes_held();
@@ -172,8 +171,7 @@ absl::StatusOr<Engine::Entered> Engine::Enter(const Principal& who, JobRequest& 
     job->kind = RunTimes::kMoment;
   } else {
     job->kind = history_.KindOf(job->bound, job->work.get(), job->label);
-    absl::Status status = admission_.Check(job->spec(), job->kind, job->time_limit, job->durable);
-    if (!status.ok()) return status;
+    if (absl::Status status = admission_.Check(Admission::CandidateOf(*job), job->durable); !status.ok()) return status;
   }
   if (absl::Status status = Place(*job, Scheduler::Limit::kCounts); !status.ok()) return status;
   const absl::StatusOr<std::shared_ptr<Job>> inserted = jobs_.Insert(job, observer, tag);

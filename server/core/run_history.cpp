@@ -6,9 +6,7 @@
 namespace hotplate::core {
 namespace {
 
-// Tells runs apart that take different times with the same amount of work. Empty: nothing does.
-std::string VariantOf(const BoundCall& call, const OutsideWork* work, const std::string& label) {
-  if (work != nullptr) return label.empty() ? work->called() : label;
+std::string TypeOf(const BoundCall& call) {
   return call.outputs.empty() ? "" : std::string(Name(call.outputs.front().dtype));
 }
 
@@ -18,23 +16,31 @@ double WorkOf(const Cost& cost) { return cost.flop > 0 ? cost.flop : cost.bytes;
 
 }  // namespace
 
-RunTimes::Kind RunHistory::KindOn(const BoundCall& call, const OutsideWork* work, const std::string& label,
-                                  unsigned device) {
-  const std::string variant = VariantOf(call, work, label);
-  // Programs are as different as they can be.
-  if (work != nullptr && variant.empty()) return RunTimes::kNoKind;
+RunTimes::Kind RunHistory::KindAs(const std::string& variant, const BoundCall& call, unsigned device) {
   return times_.KindOf(WhatOf(call.spec->name(), variant), devices_[device], WorkOf(call.spec->CostOf(call)));
 }
 
 RunTimes::Kind RunHistory::KindOf(const BoundJob& job, const OutsideWork* work, const std::string& label) {
   if (job.call.spec == nullptr || job.needs.empty()) return RunTimes::kNoKind;
-  return KindOn(job.call, work, label, job.needs.front().device);
+  const unsigned device = job.needs.front().device;
+  if (work == nullptr) return KindAs(TypeOf(job.call), job.call, device);
+  // Programs are as different as they can be.
+  const std::string name = work->called();
+  const RunTimes::Kind named = name.empty() ? RunTimes::kNoKind : KindAs(name, job.call, device);
+  if (label.empty() || times_.Of(named)) return named;
+  const RunTimes::Kind labelled = KindAs(label, job.call, device);
+  return named == RunTimes::kNoKind || times_.Of(labelled) ? labelled : named;
 }
 
 void RunHistory::Learn(const Job& job, unsigned device, const JobReceipt& receipt) {
-  const bool as_foretold = !job.needs.empty() && devices_[job.needs.front().device] == devices_[device];
-  const RunTimes::Kind kind = as_foretold ? job.kind : KindOn(job.bound.call, job.work.get(), job.label, device);
-  times_.Add(kind, receipt.total - receipt.queue, receipt.cold);
+  const BoundCall& call = job.bound.call;
+  std::vector<std::string> variants;
+  if (job.work == nullptr) variants.push_back(TypeOf(call));
+  if (job.work != nullptr && !job.work->called().empty()) variants.push_back(job.work->called());
+  if (job.work != nullptr && !job.label.empty()) variants.push_back(job.label);
+  for (const std::string& variant : variants) {
+    times_.Add(KindAs(variant, call, device), receipt.total - receipt.queue, receipt.cold);
+  }
 }
 
 void RunHistory::Learn(const PastRun& run) {

@@ -15,7 +15,7 @@ namespace hotplate::core {
 // A run under a daemon before this one, as it was written down.
 struct PastRun {
   std::string kernel;
-  std::string variant;  // of a kernel's runs: the type of its first output; of a program's or a function's: its label
+  std::string variant;      // of a kernel: the type of its first output; of a program or a function: its label
   std::string device_name;  // the maker's
   Cost cost;
   nanoseconds time{};  // on the device
@@ -28,8 +28,8 @@ class RunHistory {
   // `devices`: their names, by their place in the DeviceSet.
   explicit RunHistory(std::vector<std::string> devices) : devices_(std::move(devices)) {}
 
-  // Of a job that is bound, on the first of the devices that it may run on; of one that is not bound yet, none.
-  // `label`: the job's.
+  // Of a job that is bound, on the first of the devices that it may run on; of one that is not bound yet, none. A
+  // program is of the kind of those with its command line, or else with its label, a function of its name's or label's.
   RunTimes::Kind KindOf(const BoundJob& job, const OutsideWork* work, const std::string& label);
   // It has COMPLETED on this device.
   void Learn(const Job& job, unsigned device, const JobReceipt& receipt);
@@ -37,7 +37,7 @@ class RunHistory {
   const RunTimes& times() const { return times_; }
 
  private:
-  RunTimes::Kind KindOn(const BoundCall& call, const OutsideWork* work, const std::string& label, unsigned device);
+  RunTimes::Kind KindAs(const std::string& variant, const BoundCall& call, unsigned device);
 
   const std::vector<std::string> devices_;
   RunTimes times_;

@@ -22,6 +22,9 @@ SeenEntry SeenBy(const Principal& who, const QueueEntry& entry) {
   return {job.id, visible ? job.kernel->name() : "", job.control.progress()};
 }
 
+// For a forecast that nobody reads a name in.
+SeenEntry Nameless(const QueueEntry& entry) { return {{}, {}, static_cast<const Job&>(entry).control.progress()}; }
+
 bool EndsFirst(const WhyReport::Other& a, const WhyReport::Other& b) {
   return a.left.value_or(nanoseconds::max()) < b.left.value_or(nanoseconds::max());
 }
@@ -81,15 +84,14 @@ std::string NoHistory(const SeenEntry& of, const std::string& device) {
 
 }  // namespace
 
-Standing Whys::Look(const Principal& who, const Job& job, std::size_t limit) const {
-  Standing standing =
-      parts_.scheduler.StandingOf(job, limit, [&](const QueueEntry& entry) { return SeenBy(who, entry); });
+Standing Whys::Look(const Job& job, std::size_t limit, const DescribeEntry& describe) const {
+  Standing standing = parts_.scheduler.StandingOf(job, limit, describe);
   standing.Foretell(parts_.times);
   return standing;
 }
 
 std::optional<nanoseconds> Whys::StartOf(const Job& job) const {
-  const Standing standing = Look(Everybody(), job, kPlayedForEach);
+  const Standing standing = Look(job, kPlayedForEach, Nameless);
   if (standing.place != QueueEntry::Place::kQueued) return std::nullopt;
   const std::optional<nanoseconds> starts = ForecastStart(standing).starts_in;
   return starts && *starts > nanoseconds::zero() ? starts : std::nullopt;
@@ -124,7 +126,7 @@ void Whys::OfWaiting(const Principal& who, const Job& job, WhyReport& report) co
     return;
   }
   if (!report.job.waits_for.empty()) return OfHeld(who, report);
-  const Standing standing = Look(who, job, kPlayedForOne);
+  const Standing standing = Look(job, kPlayedForOne, [&](const QueueEntry& entry) { return SeenBy(who, entry); });
   switch (standing.place) {
     case QueueEntry::Place::kQueued:
       return OfQueued(standing, report);
@@ -221,7 +223,7 @@ std::optional<nanoseconds> Whys::EndOf(const Principal& who, const JobId& id, in
       starts = std::max(starts, *end);
     }
   } else {
-    const StartForecast forecast = ForecastStart(Look(who, job, kPlayedForEach));
+    const StartForecast forecast = ForecastStart(Look(job, kPlayedForEach, Nameless));
     if (!forecast.starts_in) return std::nullopt;
     starts = *forecast.starts_in;
   }

@@ -80,7 +80,7 @@ class Whys {
   static void OfQueued(const Standing& standing, WhyReport& report);
   // When a job that goes on will probably end. Looks at so many jobs at most.
   std::optional<nanoseconds> EndOf(const Principal& who, const JobId& id, int& looks) const;
-  Standing Look(const Principal& who, const Job& job, std::size_t limit) const;
+  Standing Look(const Job& job, std::size_t limit, const DescribeEntry& describe) const;
 
   const Parts parts_;
 };

@@ -1,4 +1,5 @@
 // What a WhyReport says, for people.
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -56,10 +57,13 @@ std::string AheadText(const EntriesAhead& ahead) {
   return absl::StrCat(ahead.all(), ahead.all() == 1 ? " job" : " jobs", " before it: ", absl::StrJoin(parts, ", "));
 }
 
-std::string MemoryText(const Outlook& memory) {
+std::string MemoryText(const WhyReport& report) {
+  const Outlook& memory = *report.memory;
   std::string text = absl::StrCat("memory on ", memory.device, ": it needs ", BytesText(memory.bytes_needed), ", ",
                                   BytesText(memory.bytes_free), " are free");
-  if (memory.after) absl::StrAppend(&text, "; there is room when ", JobText(*memory.after), " has ended");
+  // Where one alone holds some, that is who it waits for.
+  if (memory.after && report.others.size() > 1)
+    absl::StrAppend(&text, "; there is room when ", JobText(*memory.after), " has ended");
   return text;
 }
 
@@ -68,7 +72,7 @@ std::string CauseText(const WhyReport& report) {
     case WaitCause::kJobs:
       return absl::StrCat("for jobs that it depends on", OthersText(report, /*with_bytes=*/false));
     case WaitCause::kMemory:
-      return absl::StrCat("for ", MemoryText(*report.memory), OthersText(report, /*with_bytes=*/true));
+      return absl::StrCat("for ", MemoryText(report), OthersText(report, /*with_bytes=*/true));
     case WaitCause::kPlace:
       return absl::StrCat("for ", report.places, OthersText(report, /*with_bytes=*/false));
     case WaitCause::kOrder:
@@ -125,7 +129,7 @@ std::string TextOf(const WhyReport& report) {
   }
   if (report.job.state == JobState::kRunning) {
     const nanoseconds so_far = report.now - report.job.start_time.value_or(report.now);
-    return absl::StrCat(job, " runs on ", report.job.device, " since ", DurationText(so_far),
+    return absl::StrCat(job, " has run on ", report.job.device, " for ", DurationText(so_far),
                         ForecastText(report, "ends", report.ends_in), "; ", WaitedText(report));
   }
   return absl::StrCat(job, " is ", ToAbsl(Name(report.job.state)), "; ", WaitedText(report));

@@ -86,7 +86,7 @@ std::string CsvHead() {
 }
 
 std::string CsvOf(const PastJob& job) {
-  const std::optional<Wait> wait = ForetoldWaitOf(job);
+  const std::optional<ForetoldWait> wait = ForetoldWaitOf(job);
   return Join({std::to_string(job.number), Field(job.kernel), Field(job.label), StateName(static_cast<int>(job.state)),
                Field(job.device), Field(job.daemon), Field(job.node), IsoText(job.submitted),
                job.started ? IsoText(*job.started) : "", IsoText(job.ended), SecondsField(job.use.device_time),

@@ -11,21 +11,21 @@ constexpr std::chrono::nanoseconds kNoWait = std::chrono::milliseconds(10);
 
 }  // namespace
 
-bool Wait::IsWithinTwice() const {
+bool ForetoldWait::IsWithinTwice() const {
   const auto [least, most] = std::minmax(std::max(foretold, kNoWait), std::max(real, kNoWait));
   return most <= 2 * least;
 }
 
-std::optional<Wait> ForetoldWaitOf(const PastJob& job) {
+std::optional<ForetoldWait> ForetoldWaitOf(const PastJob& job) {
   v1::JobEnd end;
   if (job.end.empty() || !end.ParseFromString(job.end)) return std::nullopt;
   const v1::Receipt& receipt = end.result().receipt();
   if (!receipt.has_queue_forecast_ns()) return std::nullopt;
-  return Wait{std::chrono::nanoseconds(receipt.queue_forecast_ns()), std::chrono::nanoseconds(receipt.queue_ns())};
+  return ForetoldWait{std::chrono::nanoseconds(receipt.queue_forecast_ns()), std::chrono::nanoseconds(receipt.queue_ns())};
 }
 
 void StartForecasts::Add(const PastJob& job) {
-  const std::optional<Wait> wait = ForetoldWaitOf(job);
+  const std::optional<ForetoldWait> wait = ForetoldWaitOf(job);
   if (!wait) return;
   ++all_;
   if (wait->IsWithinTwice()) ++good_;

@@ -11,13 +11,13 @@
 namespace hotplate::cli {
 
 // From submission to start, as it was foretold when the job was queued, and as it came.
-struct Wait {
+struct ForetoldWait {
   std::chrono::nanoseconds foretold{}, real{};
   // Whether one is at most twice the other. Below 10 ms nobody waits: less counts as that.
   bool IsWithinTwice() const;
 };
 // Nothing was foretold of most jobs: those that could start at once, and those of which nothing was known.
-std::optional<Wait> ForetoldWaitOf(const PastJob& job);
+std::optional<ForetoldWait> ForetoldWaitOf(const PastJob& job);
 
 class StartForecasts {
  public:

@@ -178,7 +178,7 @@ TEST_F(WhyTest, OneThatRunsAndOneThatHasEnded) {
   RunOne();
   clock_.Advance(seconds(2));
   EXPECT_THAT(Why(JobId("1")).ends_in, Optional(nanoseconds(seconds(8))));
-  EXPECT_EQ(TextOf(Why(JobId("1"))), "job 1 runs on cpu0 since 2 s; it probably ends in about 8 s; it did not wait");
+  EXPECT_EQ(TextOf(Why(JobId("1"))), "job 1 has run on cpu0 for 2 s; it probably ends in about 8 s; it did not wait");
   Submit(Slow(), 2);
   clock_.Advance(seconds(6));
   gate_.Open();
