@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import os
 import time
 
@@ -18,9 +19,12 @@ class Why(harness.Case):
     def why(self, job, *words):
         return self.answer("why", job, *words)
 
+    def submit_program(self, *words):
+        return json.loads(self.hotplate("submit", "exec", "--json", *words))["jobId"]
+
     def nap(self, *words):
         """A program whose time is known once it has run: by its command line, or its label."""
-        return self.answer("submit", "exec", *words, "sleep", "0.3")["jobId"]
+        return self.submit_program(*words, "sleep", "0.3")
 
     def naps(self, count, *words):
         for _ in range(count):
@@ -45,8 +49,8 @@ class Why(harness.Case):
 
     def test_jobs_that_it_depends_on(self):
         runs = self.submit_long_job()
-        held = self.answer("submit", "exec", "--after", runs, "true")["jobId"]
-        last = self.answer("submit", "exec", "--after", held, "true")["jobId"]
+        held = self.submit_program("--after", runs, "true")
+        last = self.submit_program("--after", held, "true")
         why = self.why(last)
         self.assertEqual((why["cause"], why["inTheWay"][0]["waitsFor"]), ("WAIT_CAUSE_JOBS", runs))
         self.hotplate("why", last, says=f"job {held} (exec) waits itself for job {runs}")
@@ -75,8 +79,9 @@ class Why(harness.Case):
         self.stop_daemon(self.daemon)
         self.daemon = self.start_daemon("--lanes", "1")
         self.submit_long_job()
-        for words in (("submit", "integrate2d", "--n", "3000"), ("submit", "exec", "--label", "nap", "sleep", "0.3")):
-            self.assertEqual(self.why(self.answer(*words)["jobId"])["runTime"]["runs"], 1, words)
+        kernel = self.answer("submit", "integrate2d", "--n", "3000")["jobId"]
+        for waits in (kernel, self.nap("--label", "nap")):
+            self.assertEqual(self.why(waits)["runTime"]["runs"], 1)
 
 
 class End(harness.Case):
@@ -103,7 +108,7 @@ class End(harness.Case):
     def start_in_allocation(self):
         return self.start_daemon(
             "--listen", "127.0.0.1", "--lanes", "1", "--drain-timeout", "1s",
-            env={"SLURM_JOB_ID": "41", "SLURM_CLUSTER_NAME": "fake", "SLURMD_NODENAME": "gpu1", "HOTPLATE_SQUEUE_INTERVAL": "1",
+            env={"SLURM_JOB_ID": "41", "SLURM_CLUSTER_NAME": "fake", "SLURMD_NODENAME": "gpu1", "HOTPLATE_SQUEUE_INTERVAL": "1s",
                  "SLURM_JOB_END_TIME": str(self.ends_at), "PATH": f"{self.programs}:{os.environ['PATH']}"})
 
     def run_time(self, n):
@@ -128,7 +133,7 @@ class End(harness.Case):
         self.ends_in(15 + 12)  # the daemon's own part, and the jobs'
         words = ("submit", "integrate2d", "--n", n)
         harness.wait_until(lambda: "are left" in self.run_command(*words, "--dry-run")[2], "the daemon knows the new end")
-        self.hotplate(*words, code=harness.INVALID, says=["integrate2d of this size takes about", "left of the allocation",
+        self.hotplate(*words, code=harness.TRY_LATER, says=["integrate2d of this size takes about", "left of the allocation",
                                                           "--follow-on"])
         self.line.write_text("42|local|afterany:41(unfulfilled)\n")
         left = harness.wait_until(lambda: (found := self.run_command(*words, "--json"))[0] == 0 and found[1], "it was accepted")
