@@ -56,7 +56,7 @@ Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, 
       admission_(
           {history_.times(), scheduler_, clock, options_.allocation_end, options_.end_margin, options_.has_successor}),
       held_({jobs_, scheduler_, binder_, arrays_, history_, clock, [this](Job& job) { Queue(job); }}),
-      whys_({jobs_, scheduler_, history_.times(), admission_, clock}),
+      whys_({jobs_, scheduler_, history_.times(), history_.bias(), admission_, clock}),
       drain_(
           {jobs_, activities_, arrays, clock, [this](Job& job, const std::string& why) { CutOff(job, why); }, log_}) {
   arrays_.SetReclaim([this](std::uint64_t bytes) { return sessions_.Reclaim(bytes); });
@@ -204,7 +204,10 @@ absl::StatusOr<JobId> Engine::Submit(const Principal& who, JobRequest request, s
 void Engine::Foretell(Job& job) {
   if (job.tiny) return;
   const std::optional<nanoseconds> starts_in = whys_.StartOf(job);
-  if (starts_in) job.start_forecast.store((clock_.Now() + *starts_in - job.submit_time).count());
+  if (!starts_in) return;
+  const nanoseconds so_far = clock_.Now() - job.submit_time;
+  job.plain_forecast.store((so_far + *starts_in).count());
+  job.start_forecast.store((so_far + history_.bias().Corrected(*starts_in)).count());
 }
 
 void Engine::Queue(Job& job) {

@@ -43,6 +43,11 @@ void RunHistory::Learn(const Job& job, unsigned device, const JobReceipt& receip
   }
 }
 
+void RunHistory::NoteStart(const Job& job, nanoseconds wait) {
+  const nanoseconds plain(job.plain_forecast.load());
+  if (plain >= nanoseconds::zero()) bias_.Note(plain, wait);
+}
+
 void RunHistory::Learn(const PastRun& run) {
   times_.Add(times_.KindOf(WhatOf(run.kernel, run.variant), run.device_name, WorkOf(run.cost)), run.time, run.cold);
 }

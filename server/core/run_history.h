@@ -8,6 +8,7 @@
 
 #include "server/core/jobs/job.h"
 #include "server/core/schedule/run_times.h"
+#include "server/core/schedule/start_bias.h"
 #include "server/core/types.h"
 
 namespace hotplate::core {
@@ -34,13 +35,17 @@ class RunHistory {
   // It has COMPLETED on this device.
   void Learn(const Job& job, unsigned device, const JobReceipt& receipt);
   void Learn(const PastRun& run);
+  // It begins to run, after so long a wait.
+  void NoteStart(const Job& job, nanoseconds wait);
   const RunTimes& times() const { return times_; }
+  const StartBias& bias() const { return bias_; }
 
  private:
   RunTimes::Kind KindAs(const std::string& variant, const BoundCall& call, unsigned device);
 
   const std::vector<std::string> devices_;
   RunTimes times_;
+  StartBias bias_;
 };
 
 }  // namespace hotplate::core

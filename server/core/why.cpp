@@ -172,7 +172,7 @@ void Whys::OfHeld(const Principal& who, WhyReport& report) const {
   }
 }
 
-void Whys::OfQueued(const Standing& standing, WhyReport& report) {
+void Whys::OfQueued(const Standing& standing, WhyReport& report) const {
   report.ahead = standing.ahead;
   const DeviceNeed* const without_room = report.ahead.all() == 0 ? WithoutRoom(standing) : nullptr;
   if (without_room != nullptr) {
@@ -195,8 +195,10 @@ void Whys::OfQueued(const Standing& standing, WhyReport& report) {
   }
   Keep(std::move(others), report);
   const StartForecast forecast = ForecastStart(standing);
-  report.starts_in = forecast.starts_in;
-  if (forecast.starts_in) return;
+  if (forecast.starts_in) {
+    report.starts_in = parts_.bias.Corrected(*forecast.starts_in);
+    return;
+  }
   report.no_forecast = forecast.unknown ? NoHistory(*forecast.unknown, devices.size() == 1 ? devices.front() : "")
                                         : "no job's end makes room for it";
 }
@@ -225,7 +227,7 @@ std::optional<nanoseconds> Whys::EndOf(const Principal& who, const JobId& id, in
   } else {
     const StartForecast forecast = ForecastStart(Look(job, kPlayedForEach, Nameless));
     if (!forecast.starts_in) return std::nullopt;
-    starts = *forecast.starts_in;
+    starts = parts_.bias.Corrected(*forecast.starts_in);
   }
   return starts + run->median;
 }

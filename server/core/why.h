@@ -65,19 +65,21 @@ class Whys {
     const Jobs& jobs;
     const Scheduler& scheduler;
     const RunTimes& times;
+    const StartBias& bias;
     const Admission& admission;
     const Clock& clock;
   };
   explicit Whys(Parts parts) : parts_(parts) {}
 
   WhyReport Of(const Principal& who, const Job& job) const;
-  // When a job that has just been queued will probably start; nothing where it begins at once, or nothing tells.
+  // When a job that has just been queued will probably start, not corrected by the bias; nothing where it begins at
+  // once, or nothing tells.
   std::optional<nanoseconds> StartOf(const Job& job) const;
 
  private:
   void OfWaiting(const Principal& who, const Job& job, WhyReport& report) const;
   void OfHeld(const Principal& who, WhyReport& report) const;
-  static void OfQueued(const Standing& standing, WhyReport& report);
+  void OfQueued(const Standing& standing, WhyReport& report) const;
   // When a job that goes on will probably end. Looks at so many jobs at most.
   std::optional<nanoseconds> EndOf(const Principal& who, const JobId& id, int& looks) const;
   Standing Look(const Job& job, std::size_t limit, const DescribeEntry& describe) const;

@@ -196,6 +196,7 @@ void Lanes::Run(const Scheduler::Begun& begun) {
   Job& job = static_cast<Job&>(*begun.entry);
   const std::shared_ptr<Job> kept = job.shared_from_this();
   parts_.jobs.Started(job, parts_.devices[seat.device()].info().id, begun.time);
+  parts_.history.NoteStart(job, begun.time - job.submit_time);
   RunResult result = job.work != nullptr
                          ? seat.runner->RunOutside(job, parts_.devices[seat.device()], parts_.scheduler)
                          : seat.runner->Run(job, job.bound.call.spec->Hash(), *job.NeedOf(seat.device()),

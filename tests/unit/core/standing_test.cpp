@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "server/core/schedule/start_bias.h"
+
 namespace hotplate::core {
 namespace {
 
@@ -129,6 +131,28 @@ TEST_F(StandingTest, TimesComeFromHistory) {
   EXPECT_EQ(standing_.time_ahead, seconds(16));
   EXPECT_EQ(standing_.unknown_ahead, 1);
   EXPECT_EQ(Start(), seconds(13));
+}
+
+TEST_F(StandingTest, TheFewThatTakeLongCountInAQueue) {
+  RunTimes times;
+  const RunTimes::Kind kind = times.KindOf("kernel", "", 0);
+  for (const int time : {1, 1, 1, 1, 13}) times.Add(kind, seconds(time), false);
+  Ahead(Entry("1", std::nullopt));
+  standing_.first_ahead[0].kind = kind;
+  standing_.Foretell(times);
+  EXPECT_EQ(standing_.first_ahead[0].time, seconds(3)) << "not the median";
+}
+
+TEST(StartBiasTest, TheMiddleOfTheNewestCounts) {
+  StartBias bias;
+  for (std::size_t i = 0; i + 1 < StartBias::kEnough; ++i) bias.Note(seconds(1), seconds(3));
+  EXPECT_EQ(bias.Corrected(seconds(2)), seconds(2)) << "too few to tell";
+  bias.Note(seconds(1), seconds(100));
+  EXPECT_EQ(bias.Corrected(seconds(2)), seconds(6));
+  bias.Note(milliseconds(1), milliseconds(9));
+  EXPECT_EQ(bias.factor(), 3) << "nobody waited";
+  for (std::size_t i = 0; i < StartBias::kNewest; ++i) bias.Note(seconds(4), seconds(2));
+  EXPECT_EQ(bias.factor(), 0.5);
 }
 
 TEST(TimeLeftTest, ItsOwnWordIsBetterThanHistory) {
