@@ -186,6 +186,7 @@ absl::Status Assembly::OpenDevices() {
   options.log = [log = log_](core::LogLevel level, const std::string& line) { log->log(LevelOf(level), "{}", line); };
   options.allocation_end = [this] { return end_->Get(); };
   options.end_margin = kEndMargin;
+  options.has_successor = [this] { return has_successor_.load(); };
   engine_ = std::make_unique<core::Engine>(std::move(options), BuiltinCatalog(), *std::move(devices), *arrays_, clock_);
   telemetry_ = std::make_unique<core::TelemetrySampler>(*engine_, clock_);
   ArraySaver::Options saving{SavedArraysFolder(config_), generation_, {config_.saved_age, config_.saved_bytes}};
@@ -391,7 +392,10 @@ void Assembly::FollowAllocation() {
     options.interval = std::max<nanoseconds>(config_.squeue_interval, seconds(1));
   }
   options.ask = [this](const std::stop_token& stop) { return AskSqueue(allocation_.job_id, stop); };
-  options.then = [this](const std::stop_token& stop) { AskWhenItIsKilled(stop); };
+  options.then = [this](const std::stop_token& stop) {
+    AskWhenItIsKilled(stop);
+    LookForSuccessors(stop);
+  };
   options.changed = [this](std::optional<core::WallTime> before, core::WallTime now) { EndChanged(before, now); };
   options.failed = [this](const absl::Status& why) {
     log_->warn("{}; {}, and Slurm is asked again every {}", std::string(why.message()),
@@ -418,6 +422,13 @@ void Assembly::AskWhenItIsKilled(const std::stop_token& stop) {
   if (jobs >= config_.drain_timeout) return;
   log_->warn("Slurm kills {} after SIGTERM (its KillWait): jobs have {} then, not the drain timeout of {}",
              DurationText(*wait), DurationText(jobs), DurationText(config_.drain_timeout));
+}
+
+// On the thread that asks Slurm.
+void Assembly::LookForSuccessors(const std::stop_token& stop) {
+  const absl::StatusOr<std::vector<std::string>> jobs =
+      FindSuccessors(OwnCluster(stop), config_.name, allocation_.job_id);
+  if (jobs.ok()) has_successor_.store(!jobs->empty());
 }
 
 // On the thread that asks Slurm. Whoever reads the record later is to see the new end too.

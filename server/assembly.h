@@ -86,6 +86,7 @@ class Assembly {
   // On the thread that asks Slurm.
   void EndChanged(std::optional<core::WallTime> before, core::WallTime now);
   void AskWhenItIsKilled(const std::stop_token& stop);
+  void LookForSuccessors(const std::stop_token& stop);
 
   const Config& config_;
   const Surroundings& surroundings_;
@@ -120,6 +121,7 @@ class Assembly {
   std::atomic<core::nanoseconds> kill_wait_{core::nanoseconds(kSlurmKillWait)};
   bool kill_wait_known_ = false;  // this and the next of the thread that asks Slurm
   KillWaitTries kill_wait_tries_;
+  std::atomic<bool> has_successor_{false};
 
   Mutex record_mutex_;
   std::optional<v1::EndpointRecord> record_ ABSL_GUARDED_BY(record_mutex_);  // as published

@@ -36,6 +36,7 @@ Command JobsCommand();
 Command HistoryCommand();
 Command JournalCommand();
 Command ShowCommand();
+Command WhyCommand();
 Command WatchCommand();
 Command WaitCommand();
 Command CancelCommand();

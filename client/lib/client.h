@@ -368,6 +368,8 @@ class Client {
   absl::StatusOr<v1::Job> Job(const std::string& job_id, const Cancellation* cancellation = nullptr);
   absl::StatusOr<std::vector<v1::Job>> Jobs(const v1::ListJobsRequest& request = {},
                                             const Cancellation* cancellation = nullptr);
+  // Why it waits, behind whom, and when it will probably start or end.
+  absl::StatusOr<v1::WhyJobResponse> Why(const std::string& job_id, const Cancellation* cancellation = nullptr);
   absl::StatusOr<v1::Job> Cancel(const std::string& job_id, const Cancellation* cancellation = nullptr);
   // Waits for the job's end, then fetches. Cancelling stops the wait, not the job.
   absl::StatusOr<JobResult> Wait(const std::string& job_id, const Cancellation* cancellation = nullptr);

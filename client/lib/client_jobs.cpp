@@ -250,6 +250,18 @@ absl::StatusOr<std::vector<v1::Job>> Client::Jobs(const v1::ListJobsRequest& req
   }
 }
 
+absl::StatusOr<v1::WhyJobResponse> Client::Why(const std::string& job_id, const Cancellation* cancellation) {
+  if (const absl::Status text = CheckText("the job's id", job_id); !text.ok()) return text;
+  const Connection& c = *impl_->connection;
+  v1::WhyJobRequest request;
+  request.set_job_id(job_id);
+  v1::WhyJobResponse response;
+  const absl::Status status =
+      c.Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncWhy, request, response, {.stop = Impl::TokenOf(cancellation)});
+  if (!status.ok()) return status;
+  return response;
+}
+
 absl::StatusOr<v1::Job> Client::Cancel(const std::string& job_id, const Cancellation* cancellation) {
   if (const absl::Status text = CheckText("the job's id", job_id); !text.ok()) return text;
   const Connection& c = *impl_->connection;

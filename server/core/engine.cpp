@@ -31,6 +31,12 @@ JobsOptions ForJobs(const EngineOptions& options) {
           .log = options.job_log};
 }
 
+std::vector<std::string> NamesOf(const DeviceSet& set) {
+  std::vector<std::string> names;
+  for (const std::unique_ptr<Device>& device : set.devices) names.push_back(device->info().name);
+  return names;
+}
+
 }  // namespace
 
 Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, ArrayStore& arrays, const Clock& clock)
@@ -46,16 +52,21 @@ Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, 
       activities_(clock, clock.Now() - kLinger),
       scheduler_({options_.queued_jobs, options_.lane_spin, options_.threads_in_submit}, clock,
                  devices_.ForScheduler()),
-      held_({jobs_, scheduler_, binder_, arrays_}),
+      history_(NamesOf(devices_.set())),
+      admission_(
+          {history_.times(), scheduler_, clock, options_.allocation_end, options_.end_margin, options_.has_successor}),
+      held_({jobs_, scheduler_, binder_, arrays_, history_, clock, [this](Job& job) { Queue(job); }}),
+      whys_({jobs_, scheduler_, history_.times(), history_.bias(), admission_, clock}),
       drain_(
           {jobs_, activities_, arrays, clock, [this](Job& job, const std::string& why) { CutOff(job, why); }, log_}) {
   arrays_.SetReclaim([this](std::uint64_t bytes) { return sessions_.Reclaim(bytes); });
   jobs_.SetFollower([this](Job& ended) { held_.Follow(ended); });
-  lanes_ = std::make_unique<Lanes>(Lanes::Parts{devices_, scheduler_, jobs_, sessions_, arrays_, clock_, log_},
-                                   options_.inline_bytes, options_.reopen);
+  lanes_ =
+      std::make_unique<Lanes>(Lanes::Parts{devices_, scheduler_, jobs_, sessions_, arrays_, history_, clock_, log_},
+                              options_.inline_bytes, options_.reopen);
   ticker_ = std::make_unique<Ticker>(Ticker::Parts{jobs_, scheduler_, sessions_, devices_,
                                                    [this](Job& job, const std::string& why) { CancelJob(job, why); },
-                                                   options_.disconnect_grace});
+                                                   [this] { QueueLeft(); }, options_.disconnect_grace});
 }
 
 Engine::~Engine() {
@@ -95,6 +106,9 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
   absl::StatusOr<BoundJob> job = binder_.Bind(who, request, Binder::Data::kSignaturesSuffice, scheduler_.LostDevices());
   if (!job.ok()) return job.status();
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
+  const RunTimes::Kind kind = history_.KindOf(*job, request.work.get(), request.label);
+  const Admission::Candidate candidate{*job->spec, kind, request.work != nullptr, request.time_limit};
+  if (absl::Status status = admission_.Check(candidate, /*durable=*/true); !status.ok()) return status;
   // The queue decides by the same free memory that is reported here.
   scheduler_.Sample(devices_.FreeBytes(), /*record_busy=*/false);
   const std::uint64_t abandoned = sessions_.AbandonedBytes(), held = arrays_.bytes_held();
@@ -153,6 +167,12 @@ absl::StatusOr<Engine::Entered> Engine::Enter(const Principal& who, JobRequest& 
 
   const std::shared_ptr<Job> job = MakeJob(who, request, std::move(prepared->bound), key, options_.inline_bytes);
   job->depends_on = std::move(prepared->lookup.jobs);
+  if (job->tiny) {
+    job->kind = RunTimes::kMoment;
+  } else {
+    job->kind = history_.KindOf(job->bound, job->work.get(), job->label);
+    if (absl::Status status = admission_.Check(Admission::CandidateOf(*job), job->durable); !status.ok()) return status;
+  }
   if (absl::Status status = Place(*job, Scheduler::Limit::kCounts); !status.ok()) return status;
   const absl::StatusOr<std::shared_ptr<Job>> inserted = jobs_.Insert(job, observer, tag);
   if (!inserted.ok() || *inserted != job) {
@@ -175,8 +195,45 @@ absl::StatusOr<JobId> Engine::Submit(const Principal& who, JobRequest request, s
     running_here = true;
     lanes_->Run(begun);
     running_here = false;
+  } else {
+    Foretell(job);
   }
   return job.id;
+}
+
+void Engine::Foretell(Job& job) {
+  if (job.tiny) return;
+  const std::optional<nanoseconds> starts_in = whys_.StartOf(job);
+  if (!starts_in) return;
+  const nanoseconds so_far = clock_.Now() - job.submit_time;
+  job.plain_forecast.store((so_far + *starts_in).count());
+  job.start_forecast.store((so_far + history_.bias().Corrected(*starts_in)).count());
+}
+
+void Engine::Queue(Job& job) {
+  if (admission_.Leave(job)) return;
+  scheduler_.Push(job, /*may_run_here=*/false);
+  Foretell(job);
+}
+
+void Engine::QueueLeft() {
+  if (jobs_.draining()) return;
+  for (const std::shared_ptr<Job>& job : admission_.TakeBack()) {
+    // Where no device can have it now, it stays for the next daemon.
+    if (!scheduler_.Admit(*job, Scheduler::Limit::kPassed).ok()) {
+      job->suspended.store(true);
+      continue;
+    }
+    scheduler_.Push(*job, /*may_run_here=*/false);
+    // A cancel that came in between found the job nowhere.
+    if (jobs_.StandingOf(*job).cancel_requested && scheduler_.Remove(*job)) {
+      jobs_.End(*job,
+                {.state = JobState::kCancelled,
+                 .error = absl::CancelledError(absl::StrCat("job ", job->id.value(), " was cancelled on request")),
+                 .outputs = {},
+                 .receipt = std::nullopt});
+    }
+  }
 }
 
 absl::StatusOr<Engine::Accepted> Engine::Accept(const Principal& who, JobRequest request) {
@@ -189,7 +246,7 @@ absl::StatusOr<Engine::Accepted> Engine::Accept(const Principal& who, JobRequest
 
 void Engine::Acknowledge(Job& job) {
   jobs_.Acknowledge(job);
-  if (!held_.Acknowledge(job)) scheduler_.Push(job, /*may_run_here=*/false);
+  if (!held_.Acknowledge(job)) Queue(job);
 }
 
 void Engine::Withdraw(Job& job) {
@@ -209,7 +266,10 @@ absl::Status Engine::Restore(RestoredJob restored) {
     refusal = made.status();
   }
   const std::shared_ptr<Job> job = MakeRestored(restored, std::move(prepared.bound), options_.inline_bytes);
-  if (restored.end == nullptr) job->depends_on = std::move(prepared.lookup.jobs);
+  if (restored.end == nullptr) {
+    job->depends_on = std::move(prepared.lookup.jobs);
+    job->kind = history_.KindOf(job->bound, job->work.get(), job->label);
+  }
   if (restored.end == nullptr && refusal.ok()) refusal = Place(*job, Scheduler::Limit::kPassed);
   // Another daemon may have room for it, or be set up for it.
   const bool may_pass = absl::IsResourceExhausted(refusal) || absl::IsUnavailable(refusal) ||
@@ -218,7 +278,7 @@ absl::Status Engine::Restore(RestoredJob restored) {
   jobs_.Restore(job, restored.number, EventsOf(restored, clock_));
   if (restored.end != nullptr) return absl::OkStatus();
   if (refusal.ok()) {
-    if (!held_.Accept(job, prepared, /*acknowledged=*/true)) scheduler_.Push(*job, /*may_run_here=*/false);
+    if (!held_.Accept(job, prepared, /*acknowledged=*/true)) Queue(*job);
     return absl::OkStatus();
   }
   const bool cancelled = absl::IsCancelled(refusal);
@@ -273,6 +333,14 @@ absl::StatusOr<JobSnapshot> Engine::Get(const Principal& who, const JobId& id) c
   return snapshot;
 }
 
+absl::StatusOr<WhyReport> Engine::Why(const Principal& who, const JobId& id) const {
+  const absl::StatusOr<std::shared_ptr<Job>> job = jobs_.Find(who, id);
+  if (!job.ok()) return job.status();
+  WhyReport report = whys_.Of(who, **job);
+  report.job.queue_position = static_cast<int>(report.ahead.all());
+  return report;
+}
+
 absl::StatusOr<JobSnapshot> Engine::Fetch(const Principal& who, const JobId& id) {
   const absl::StatusOr<std::shared_ptr<Job>> job = jobs_.Find(who, id);
   if (!job.ok()) return job.status();
@@ -281,15 +349,10 @@ absl::StatusOr<JobSnapshot> Engine::Fetch(const Principal& who, const JobId& id)
 
 std::vector<JobSnapshot> Engine::List(const Principal& who, const JobFilter& filter) const {
   std::vector<JobSnapshot> found = jobs_.List(who, filter);
-  const auto waits = [](const JobSnapshot& job) { return job.state == JobState::kPending; };
-  if (std::none_of(found.begin(), found.end(), waits)) return found;
-  std::vector<JobQueue::Position> positions = scheduler_.Positions();
-  std::sort(positions.begin(), positions.end());
-  for (JobSnapshot& job : found) {
-    if (!waits(job)) continue;
-    const JobQueue::Position own{job.priority, JobTable::NumberOf(job.id.value())};
-    job.queue_position =
-        static_cast<int>(std::lower_bound(positions.begin(), positions.end(), own) - positions.begin());
+  for (JobSnapshot& snapshot : found) {
+    if (snapshot.state != JobState::kPending) continue;
+    const absl::StatusOr<std::shared_ptr<Job>> job = jobs_.Find(who, snapshot.id);
+    if (job.ok()) snapshot.queue_position = static_cast<int>(scheduler_.Ahead(**job));
   }
   return found;
 }
@@ -316,7 +379,7 @@ bool Engine::DrainIfIdle(nanoseconds limit, const std::string& reason) {
 
 EngineStatus Engine::Status() const {
   EngineStatus status;
-  status.pending = static_cast<std::uint32_t>(scheduler_.waiting() + held_.size());
+  status.pending = static_cast<std::uint32_t>(scheduler_.waiting() + held_.size() + admission_.left());
   status.running = scheduler_.running();
   status.ended = jobs_.ended_ever();
   status.ran_in_submit = scheduler_.ran_borrowed();

@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/core/admission.h"
 #include "server/core/arrays/arrays.h"
 #include "server/core/held_jobs.h"
 #include "server/core/jobs/binding.h"
@@ -47,9 +48,11 @@
 #include "server/core/run/drain.h"
 #include "server/core/run/lanes.h"
 #include "server/core/run/ticker.h"
+#include "server/core/run_history.h"
 #include "server/core/schedule/activities.h"
 #include "server/core/schedule/scheduler.h"
 #include "server/core/schedule/sessions.h"
+#include "server/core/why.h"
 
 namespace hotplate::core {
 
@@ -112,7 +115,9 @@ class Engine {
   // Acknowledges at once. NOT_FOUND for a job that is not there; ended jobs are left as they are.
   absl::StatusOr<JobSnapshot> Cancel(const Principal& who, const JobId& id);
   absl::StatusOr<JobSnapshot> Get(const Principal& who, const JobId& id) const;
-  // The same, for its result: that of a job that has ended counts as fetched, and need not be kept for anybody else.
+  absl::StatusOr<WhyReport> Why(const Principal& who, const JobId& id) const;
+  // The same as Get, for its result: that of a job that has ended counts as fetched, and need not be kept for anybody
+  // else.
   absl::StatusOr<JobSnapshot> Fetch(const Principal& who, const JobId& id);
   std::vector<JobSnapshot> List(const Principal& who, const JobFilter& filter) const;  // newest first
 
@@ -142,6 +147,11 @@ class Engine {
   // Tells every observer.
   void Announce(const std::string& text, std::optional<double> seconds_left) { jobs_.Announce(text, seconds_left); }
 
+  // What ran under daemons before this one, as a measure for what comes.
+  void Learn(const PastRun& run) { history_.Learn(run); }
+  // Whether jobs are left for the daemon that follows.
+  bool LeavesJobs() const { return admission_.left() > 0; }
+
   EngineStatus Status() const;
   // The newest job's, 0 if there was none. Waits for no job and no device.
   std::uint64_t last_number() const { return jobs_.last_number(); }
@@ -168,6 +178,12 @@ class Engine {
   };
   absl::StatusOr<Entered> Enter(const Principal& who, JobRequest& request, std::shared_ptr<JobObserver> observer,
                                 std::uint64_t tag);
+  // A job that was accepted, and does not wait for others: it is queued from now on, or left for the next daemon.
+  void Queue(Job& job);
+  // Those that were left for the next daemon, and need not be any more.
+  void QueueLeft();
+  // Of one that is queued, for its receipt.
+  void Foretell(Job& job);
   // Its place in the queue and in its session.
   absl::Status Place(Job& job, Scheduler::Limit limit);
   void CancelJob(Job& job, const std::string& reason);
@@ -186,7 +202,10 @@ class Engine {
   Jobs jobs_;
   Activities activities_;
   Scheduler scheduler_;
+  RunHistory history_;
+  Admission admission_;
   HeldJobs held_;
+  const Whys whys_;
   core::Drain drain_;
   std::unique_ptr<Lanes> lanes_;
   std::unique_ptr<Ticker> ticker_;

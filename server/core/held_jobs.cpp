@@ -101,7 +101,8 @@ void HeldJobs::Release(Dependencies::Held held) {
   absl::Status error = Complete(held);
   if (error.ok()) error = parts_.scheduler.Admit(job, Scheduler::Limit::kPassed);
   if (!error.ok()) return End(job, JobState::kFailed, std::move(error));
-  parts_.scheduler.Push(job, /*may_run_here=*/false);
+  job.held_for.store((parts_.clock.Now() - job.submit_time).count());
+  parts_.queue(job);
   // A cancel that came between Remove and Push found the job nowhere.
   if (parts_.jobs.StandingOf(job).cancel_requested && parts_.scheduler.Remove(job)) {
     End(job, JobState::kCancelled, absl::OkStatus());
@@ -120,6 +121,7 @@ absl::Status HeldJobs::Complete(Dependencies::Held& held) {
     absl::StatusOr<BoundJob> bound =
         parts_.binder.Bind(job.owner, *held.request, Binder::Data::kRequired, parts_.scheduler.LostDevices());
     if (!bound.ok()) return bound.status();
+    job.kind = parts_.history.KindOf(*bound, job.work.get(), job.label);
     parts_.jobs.Bind(job, *std::move(bound));
     return absl::OkStatus();
   }

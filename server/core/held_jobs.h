@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -10,6 +11,7 @@
 #include "server/core/jobs/binding.h"
 #include "server/core/jobs/dependencies.h"
 #include "server/core/jobs/jobs.h"
+#include "server/core/run_history.h"
 #include "server/core/schedule/scheduler.h"
 #include "server/core/types.h"
 
@@ -24,6 +26,9 @@ class HeldJobs {
     Scheduler& scheduler;
     const Binder& binder;
     ArrayStore& arrays;
+    RunHistory& history;
+    const Clock& clock;
+    std::function<void(Job&)> queue;  // one that waits no more, and has its place
   };
   explicit HeldJobs(const Parts& parts) : parts_(parts), dependencies_(parts.jobs, parts.arrays) {}
 

@@ -36,6 +36,8 @@ struct EngineOptions {
   // into the last `end_margin` before it, in which the daemon ends and jobs are cancelled.
   std::function<std::optional<WallTime>()> allocation_end;
   nanoseconds end_margin{0};
+  // Whether another daemon follows on this one, which durable jobs may be left to.
+  std::function<bool()> has_successor;
   // An idle lane polls this long before it sleeps: saves the wake-up where cores are to spare, costs a core meanwhile.
   nanoseconds lane_spin{0};
   // On devices in the host's memory, processor threads for work that is not the catalogue's and says how many it needs

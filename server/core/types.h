@@ -206,6 +206,7 @@ struct ProcessUse {
 struct JobReceipt {
   WallTime seal_time;
   nanoseconds queue{}, total{};
+  std::optional<nanoseconds> queue_forecast;  // as it was foretold when the job was queued
   std::optional<nanoseconds> load, host_to_device, compile, kernel, device_to_host, store;
   std::optional<bool> compile_cache_hit;
   bool cold = false;
@@ -255,7 +256,8 @@ struct JobSnapshot {
   std::optional<WallTime> start_time, end_time;
   double progress = 0;
   int priority = 0;
-  int queue_position = 0;  // jobs before it, while pending
+  int queue_position = 0;                     // jobs before it, while pending
+  std::optional<nanoseconds> start_forecast;  // its wait, as it was foretold when it was queued
   bool detached = false;
   bool durable = false;  // it outlives the daemon
   bool cancel_requested = false;

@@ -128,6 +128,7 @@ class DurableJobs : public core::JobLog {
   absl::Status OpenJournal();
   absl::Status OpenSpool();
   void NoteFacts();
+  void LearnFromPast();
   // `in_memory`: there is room for the outputs that were inline; else they are read from files when they are wanted.
   void RestoreEnded(const journal::KeptJob& kept, bool in_memory);
   absl::StatusOr<journal::KeptJob> Find(std::uint64_t number) const;

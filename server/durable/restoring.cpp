@@ -8,6 +8,7 @@
 #include "server/core/jobs/job_refs.h"
 #include "server/durable/durable_jobs.h"
 #include "server/durable/job_messages.h"
+#include "server/durable/past_runs.h"
 #include "server/wire/job_ref.h"
 #include "server/wire/program.h"
 
@@ -20,6 +21,8 @@ using core::LogLevel;
 constexpr std::size_t kWriters = 4;
 // Of a job whose daemon ends each time: a kernel that takes its daemon along is not to do so for ever.
 constexpr std::ptrdiff_t kMostRuns = 5;
+// So many tell how long jobs run, and take some ten milliseconds to read.
+constexpr std::size_t kPastRuns = 1000;
 
 journal::WallTime Ago(std::chrono::nanoseconds time) {
   return journal::WallTime::clock::now() - std::chrono::duration_cast<journal::WallTime::duration>(time);
@@ -49,6 +52,7 @@ void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts,
   if (journal_ == nullptr) return;
   stored_ = std::make_unique<StoredResults>(engine, *spool_);
   NoteFacts();
+  LearnFromPast();
   journal::Recovered recovered = std::exchange(recovered_, {});
   arrays_ = std::make_unique<DurableArrays>(engine.arrays(), *journal_, options_.log);
   arrays_->Restore(recovered.arrays);
@@ -79,6 +83,17 @@ void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts,
                                       " jobs that go on, and the ends of ", recovered.ended.size()));
   }
   pruning_ = std::jthread([this](const std::stop_token& stop) { PruneNowAndThen(stop); });
+}
+
+// What waits from before is foretold at once, too.
+void DurableJobs::LearnFromPast() {
+  std::vector<core::PastRun> runs;
+  const absl::Status read = journal_->With([&](journal::Index& index) {
+    runs = PastRunsIn(index, kPastRuns);
+    return absl::OkStatus();
+  });
+  if (!read.ok()) Say(LogLevel::kInfo, absl::StrCat("forecasts begin without a past: ", read.message()));
+  for (const core::PastRun& run : runs) engine_->Learn(run);
 }
 
 // The history tells how long GPUs were idle, and other daemons prune this journal one day.

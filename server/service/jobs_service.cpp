@@ -57,6 +57,7 @@ JobsService::JobsService(const ServiceContext& context) : ParsedService(context)
   Unary("Submit", &JobsService::Submit);
   ServerStream("Watch", &JobsService::Watch);
   Unary("Get", &JobsService::Get);
+  Unary("Why", &JobsService::Why);
   Unary("List", &JobsService::List);
   Unary("Cancel", &JobsService::Cancel);
   Unary("FetchResult", &JobsService::FetchResult);
@@ -129,6 +130,18 @@ grpc::ServerUnaryReactor* JobsService::Get(grpc::CallbackServerContext* call, co
       context_, call, *request, request->job_id(), /*result=*/false, [=, this](const core::Principal& who) {
         return Show(context_.engine().Get(who, IdOf(request->job_id())), request->job_id(), context_, *response);
       });
+}
+
+grpc::ServerUnaryReactor* JobsService::Why(grpc::CallbackServerContext* call, const v1::WhyJobRequest* request,
+                                           v1::WhyJobResponse* response) {
+  return AnswerAfterRecall(context_, call, *request, request->job_id(), /*result=*/false,
+                           [=, this](const core::Principal& who) -> absl::Status {
+                             const auto why = context_.engine().Why(who, IdOf(request->job_id()));
+                             if (!why.ok()) return context_.AboutJob(why.status(), request->job_id());
+                             wire::ToProto(*why, context_.facts(), *response);
+                             response->set_generation(context_.generation());
+                             return absl::OkStatus();
+                           });
 }
 
 grpc::ServerUnaryReactor* JobsService::List(grpc::CallbackServerContext* call, const v1::ListJobsRequest* request,

@@ -20,6 +20,8 @@ class JobsService final : public ParsedService<v1::Jobs> {
                                                         const v1::WatchJobRequest* request) override;
   grpc::ServerUnaryReactor* Get(grpc::CallbackServerContext* call, const v1::GetJobRequest* request,
                                 v1::GetJobResponse* response) override;
+  grpc::ServerUnaryReactor* Why(grpc::CallbackServerContext* call, const v1::WhyJobRequest* request,
+                                v1::WhyJobResponse* response) override;
   grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* call, const v1::ListJobsRequest* request,
                                  v1::ListJobsResponse* response) override;
   grpc::ServerUnaryReactor* Cancel(grpc::CallbackServerContext* call, const v1::CancelJobRequest* request,

@@ -37,17 +37,22 @@ std::vector<std::string> SuccessorsIn(const std::string& squeue, const std::stri
   return chain;
 }
 
-absl::StatusOr<std::vector<std::string>> CancelSuccessors(const SlurmCommands& slurm, const std::string& name,
-                                                          const std::string& job) {
+absl::StatusOr<std::vector<std::string>> FindSuccessors(const SlurmCommands& slurm, const std::string& name,
+                                                        const std::string& job) {
   const absl::StatusOr<ProgramResult> waiting =
       slurm.Ask("squeue", {"--noheader", absl::StrCat("--user=", geteuid()), "--states=PENDING", "--format=%A|%j|%E"});
   if (!waiting.ok()) return waiting.status();
-  std::vector<std::string> jobs = SuccessorsIn(waiting->out, name, job);
-  if (jobs.empty()) return jobs;
-  const absl::StatusOr<ProgramResult> done = slurm.Run("scancel", jobs);
+  return SuccessorsIn(waiting->out, name, job);
+}
+
+absl::StatusOr<std::vector<std::string>> CancelSuccessors(const SlurmCommands& slurm, const std::string& name,
+                                                          const std::string& job) {
+  absl::StatusOr<std::vector<std::string>> jobs = FindSuccessors(slurm, name, job);
+  if (!jobs.ok() || jobs->empty()) return jobs;
+  const absl::StatusOr<ProgramResult> done = slurm.Run("scancel", *jobs);
   if (!done.ok()) return done.status();
   if (done->exit_code != 0) {
-    return absl::UnavailableError(absl::StrCat("scancel ", absl::StrJoin(jobs, " "), ": ", done->err));
+    return absl::UnavailableError(absl::StrCat("scancel ", absl::StrJoin(*jobs, " "), ": ", done->err));
   }
   return jobs;
 }

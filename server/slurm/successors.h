@@ -12,7 +12,10 @@ namespace hotplate::server {
 // Of squeue's lines "ID|NAME|DEPENDENCY" those jobs of that name that wait for `job`, and those that wait for these.
 std::vector<std::string> SuccessorsIn(const std::string& squeue, const std::string& name, const std::string& job);
 
-// Cancels the waiting jobs that would run this daemon's name after this job, and returns them.
+// The waiting jobs that will run this daemon's name after this job.
+absl::StatusOr<std::vector<std::string>> FindSuccessors(const SlurmCommands& slurm, const std::string& name,
+                                                        const std::string& job);
+// Cancels them, and returns them.
 absl::StatusOr<std::vector<std::string>> CancelSuccessors(const SlurmCommands& slurm, const std::string& name,
                                                           const std::string& job);
 

@@ -71,6 +71,7 @@ void ToProto(const core::JobReceipt& receipt, const core::JobId& id, const std::
   ToProto(receipt.seal_time, *out.mutable_seal_time());
   out.set_queue_ns(Count(receipt.queue));
   out.set_total_ns(Count(receipt.total));
+  if (receipt.queue_forecast) out.set_queue_forecast_ns(Count(*receipt.queue_forecast));
   if (receipt.load) out.set_load_ns(Count(*receipt.load));
   if (receipt.host_to_device) out.set_host_to_device_ns(Count(*receipt.host_to_device));
   if (receipt.compile) out.set_compile_ns(Count(*receipt.compile));
@@ -155,11 +156,42 @@ void ToProto(const core::JobSnapshot& job, const ReceiptFacts& facts, v1::Job& o
   for (const core::JobId& id : job.waits_for) out.add_waits_for(id.value());
   out.set_graph(job.graph);
   out.set_node(job.node);
+  if (job.start_forecast) out.set_queue_forecast_ns(Count(*job.start_forecast));
   if (!job.end) return;
   if (!job.end->error.ok()) *out.mutable_error() = ToJobError(job.end->error);
   if (job.end->receipt) ToProto(*job.end->receipt, job.id, job.kernel, facts, *out.mutable_receipt());
   if (!job.end->written_receipt.empty()) out.mutable_receipt()->ParseFromString(job.end->written_receipt);
 }
+
+namespace {
+
+void ToProto(const core::SeenEntry& job, v1::OtherJob& out) {
+  out.set_job_id(job.id.value());
+  out.set_kernel(job.kernel);
+}
+
+void ToProto(const core::Outlook& fit, v1::DeviceFit& out) {
+  out.set_device(fit.device);
+  switch (fit.when) {
+    case core::Outlook::When::kNow:
+      out.set_fit(v1::DeviceFit::NOW);
+      break;
+    case core::Outlook::When::kLater:
+      out.set_fit(v1::DeviceFit::LATER);
+      break;
+    case core::Outlook::When::kNever:
+      out.set_fit(v1::DeviceFit::NEVER);
+      break;
+  }
+  out.set_bytes_needed(fit.bytes_needed);
+  out.set_bytes_free(fit.bytes_free);
+  out.set_bytes_total(fit.bytes_total);
+  if (fit.after) ToProto(*fit.after, *out.mutable_after_job());
+  out.set_bytes_held(fit.bytes_held);
+  out.set_bytes_of_arrays(fit.bytes_of_arrays);
+}
+
+}  // namespace
 
 void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out) {
   const KernelSpec* spec = report.call.spec;
@@ -173,30 +205,7 @@ void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out) {
   }
   out.set_refusal(report.refusal);
   if (report.known) out.set_known_job_id(report.known->value());
-  for (const core::CheckReport::Fit& fit : report.devices) {
-    v1::DeviceFit& one = *out.add_devices();
-    one.set_device(fit.device);
-    switch (fit.when) {
-      case core::CheckReport::Fit::When::kNow:
-        one.set_fit(v1::DeviceFit::NOW);
-        break;
-      case core::CheckReport::Fit::When::kLater:
-        one.set_fit(v1::DeviceFit::LATER);
-        break;
-      case core::CheckReport::Fit::When::kNever:
-        one.set_fit(v1::DeviceFit::NEVER);
-        break;
-    }
-    one.set_bytes_needed(fit.bytes_needed);
-    one.set_bytes_free(fit.bytes_free);
-    one.set_bytes_total(fit.bytes_total);
-    if (fit.after) {
-      one.mutable_after_job()->set_job_id(fit.after->id.value());
-      one.mutable_after_job()->set_kernel(fit.after->kernel);
-    }
-    one.set_bytes_held(fit.bytes_held);
-    one.set_bytes_of_arrays(fit.bytes_of_arrays);
-  }
+  for (const core::CheckReport::Fit& fit : report.devices) ToProto(fit, *out.add_devices());
   if (report.array_bytes_limit != 0) {
     v1::ArrayMemory& memory = *out.mutable_array_memory();
     memory.set_bytes_needed(report.array_bytes_needed);
@@ -205,6 +214,40 @@ void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out) {
   }
   out.set_flop(report.cost.flop);
   out.set_bytes_moved(static_cast<std::uint64_t>(std::max(report.cost.bytes, 0.0)));
+}
+
+void ToProto(const core::WhyReport& report, const ReceiptFacts& facts, v1::WhyJobResponse& out) {
+  ToProto(report.job, facts, *out.mutable_job());
+  out.set_text(core::TextOf(report));
+  out.set_cause(static_cast<v1::WaitCause>(report.cause));
+  for (const core::WhyReport::Other& other : report.others) {
+    v1::JobInTheWay& one = *out.add_in_the_way();
+    ToProto(other.who, *one.mutable_job());
+    one.set_state(ToProto(other.state));
+    one.set_device(other.device);
+    one.set_bytes(other.bytes);
+    if (other.left) one.set_ends_in_ns(Count(*other.left));
+    one.set_waits_for(other.waits_for.value());
+  }
+  out.set_others_in_the_way(static_cast<std::uint32_t>(report.others_left_out));
+  if (report.memory) ToProto(*report.memory, *out.mutable_memory());
+  out.set_ahead_by_priority(static_cast<std::uint32_t>(report.ahead.of_higher_priority));
+  out.set_ahead_of_session(static_cast<std::uint32_t>(report.ahead.of_own_share));
+  out.set_ahead_by_share(static_cast<std::uint32_t>(report.ahead.of_others));
+  out.set_ahead_in_turn(static_cast<std::uint32_t>(report.ahead_in_turn));
+  if (report.starts_in) out.set_starts_in_ns(Count(*report.starts_in));
+  if (report.ends_in) out.set_ends_in_ns(Count(*report.ends_in));
+  out.set_no_forecast(report.no_forecast);
+  if (report.run_time) {
+    out.mutable_run_time()->set_median_ns(Count(report.run_time->median));
+    out.mutable_run_time()->set_low_ns(Count(report.run_time->low));
+    out.mutable_run_time()->set_high_ns(Count(report.run_time->high));
+    out.mutable_run_time()->set_runs(report.run_time->runs);
+  }
+  if (report.allocation_left) out.set_allocation_left_ns(Count(*report.allocation_left));
+  out.set_waited_ns(Count(report.waited));
+  out.set_waited_for_jobs_ns(Count(report.held));
+  out.set_lacked_memory(report.lacked_room);
 }
 
 void ToProto(const core::ArraySnapshot& array, v1::Array& out) {

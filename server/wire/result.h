@@ -32,6 +32,7 @@ void ToProto(const core::JobEnd& end, const core::JobId& id, const std::string& 
 void ToProto(const core::StateChange& event, v1::StateChange& out);
 void ToProto(const core::JobSnapshot& job, const ReceiptFacts& facts, v1::Job& out);
 void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out);
+void ToProto(const core::WhyReport& report, const ReceiptFacts& facts, v1::WhyJobResponse& out);
 void ToProto(const core::ArraySnapshot& array, v1::Array& out);
 void ToProto(const core::TelemetrySample& sample, v1::TelemetrySample& out);
 void ToProto(const DeviceInfo& device, const std::string& lost, v1::Device& out);

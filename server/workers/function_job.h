@@ -34,6 +34,7 @@ class FunctionJob final : public PrintingWork {
         pool_(pool),
         segments_(segments),
         call_(std::move(call)),
+        called_(call_.function->name + " " + call_.function->id),
         streams_(std::make_shared<ProgramStreams>(/*has_client=*/false)) {}
 
   // Where the objects among its arguments are. NOT_FOUND, with the field "ref": they are lost.
@@ -46,6 +47,7 @@ class FunctionJob final : public PrintingWork {
     return output.front() == kRef[0] || (call_.keep && output != kValue);
   }
   SharedSpec spec() const override;
+  std::string called() const override { return called_; }
   std::uint64_t kept_bytes() const override { return streams_->kept_bytes(); }
   std::uint64_t most_kept_bytes() const override { return ProgramStreams::kMostKept; }
   const std::shared_ptr<ProgramStreams>& streams() const override { return streams_; }
@@ -75,6 +77,7 @@ class FunctionJob final : public PrintingWork {
   WorkerPool& pool_;
   SegmentCache& segments_;
   Call call_;  // whose function and environment go when it has run
+  const std::string called_;
   core::SessionId session_;
   std::shared_ptr<const WorkerFacts> holder_;  // of the objects among its arguments; null: there are none
   const std::shared_ptr<ProgramStreams> streams_;

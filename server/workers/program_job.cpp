@@ -43,6 +43,16 @@ void Write(Descriptor& to, ProgramStreams& streams) {
 
 }  // namespace
 
+std::string ProgramJob::CommandOf(const Program& program) {
+  constexpr std::size_t kMost = 512;
+  std::string command;
+  for (const std::string& word : program.arguments) {
+    if (command.size() >= kMost) break;
+    absl::StrAppend(&command, command.empty() ? "" : " ", word);
+  }
+  return command.substr(0, kMost);
+}
+
 SharedSpec ProgramJob::SpecOf(Kind kind) {
   const auto made = [](const char* name, const char* summary) {
     return std::make_shared<const KernelSpec>(

@@ -32,6 +32,7 @@ class ProgramJob final : public PrintingWork {
         pythons_(pythons),
         kind_(kind),
         program_(std::move(program)),
+        called_(CommandOf(program_)),
         terminal_(program_.terminal.has_value()),
         streams_(std::move(streams)) {}
 
@@ -39,12 +40,15 @@ class ProgramJob final : public PrintingWork {
                       TaskControl& control) override;
   bool Keeps(const std::string&) const override { return false; }
   SharedSpec spec() const override { return SpecOf(kind_); }
+  std::string called() const override { return called_; }
   std::uint64_t kept_bytes() const override { return streams_->kept_bytes(); }
   std::uint64_t most_kept_bytes() const override { return ProgramStreams::kMostKept; }
   const std::shared_ptr<ProgramStreams>& streams() const override { return streams_; }
   std::optional<core::SteadyTime> quiet_since() const override;
 
  private:
+  // The start of its command line.
+  static std::string CommandOf(const Program& program);
   void LookAtUse(pid_t program);
   absl::StatusOr<WarmPythons::Started> Start(TaskControl& control);
   // Moves what can be moved and obeys the client and `control`; returns when the program and its output have ended.
@@ -54,6 +58,7 @@ class ProgramJob final : public PrintingWork {
   WarmPythons* const pythons_;
   const Kind kind_;
   Program program_;
+  const std::string called_;
   const bool terminal_;
   // Of the processor, by one with a terminal; of the thread that attends.
   std::chrono::nanoseconds processor_time_{};

@@ -15,7 +15,7 @@ ROWS = {
     "describe": ["selu"], "run": ["vector_add", "x.npy", "x.npy"], "eval": ["2*x", "x=x.npy"], "submit": ["vector_add", "x.npy", "x.npy"],
     "graph": ["run", "sum.toml"], "jobs": [],
     "workers": [], "env": [], "exec": ["echo", "said"], "python": ["-c", "print(1)"],
-    "show": ["1"], "watch": ["1"], "wait": ["1"], "cancel": ["1"], "result": ["1"], "put": ["x.npy"], "get": ["A"],
+    "show": ["1"], "why": ["1"], "watch": ["1"], "wait": ["1"], "cancel": ["1"], "result": ["1"], "put": ["x.npy"], "get": ["A"],
     "arrays": [], "free": ["A"], "devices": [], "top": [], "metrics": [], "cache": [], "history": [], "journal": ["verify"], "completion": ["bash"], "version": [], "help": ["run", "selu"],
 }
 OPTIONS = {"put": ["--name", "A", "--replace"], "graph": ["--name", "mine"], "top": ["--once"], "logs": ["-n", "1"]}

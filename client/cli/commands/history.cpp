@@ -6,6 +6,7 @@
 
 #include "client/cli/commands.h"
 #include "client/cli/jobs/job_text.h"
+#include "client/cli/journals/start_forecasts.h"
 #include "client/cli/partitions/since.h"
 #include "kernels/array/quoted.h"
 
@@ -69,13 +70,17 @@ void TellMore(const Invocation& call, const char* which, std::size_t rows) {
 void AnswerTable(const Invocation& call, const std::vector<journal::Place>& places, const Question& question,
                  Unread& unread) {
   std::vector<PastJob> jobs;
+  StartForecasts forecasts;
   bool more = false;
   EachPastJob(places, question.query, unread, [&](PastJob&& job) {
     more = jobs.size() == question.limit.value_or(kTableRows);
-    if (!more) jobs.push_back(std::move(job));
-    return !more;
+    if (more) return false;
+    forecasts.Add(job);
+    jobs.push_back(std::move(job));
+    return true;
   });
   call.output.Answer([&] { return TextOf(jobs, call.console.out_colour, WidthOf(call.console)); }, nullptr, "");
+  if (const std::string text = forecasts.Text(); !text.empty()) Remark(call.console, text);
   if (more) TellMore(call, "newest", jobs.size());
 }
 
@@ -147,6 +152,8 @@ Command HistoryCommand() {
           "not\n"
           "listed one by one. The history goes back a year. -q prints the ids.\n"
           "Sums by day or daemon also tell for how long GPUs were in use and idle while their daemons lived.\n"
+          "Below a table stands how good the forecasts of starts were (hotplate why); --json and --csv have each of "
+          "them.\n"
           "Tables and days are in local time, --csv is in UTC.",
       .example = "hotplate history --since 30d --by day,label",
       .options = {{.names = "--since",

@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "client/cli/jobs/job_text.h"
+#include "client/cli/journals/start_forecasts.h"
 #include "client/cli/terminal/format.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
@@ -81,14 +82,16 @@ std::string TextOf(const std::vector<PastJob>& jobs, bool colour, int width) {
 
 std::string CsvHead() {
   return "id,kernel,label,state,device,daemon,node,submit_time,start_time,end_time,device_seconds,gpu_seconds,energy_"
-         "joules\n";
+         "joules,foretold_wait_seconds\n";
 }
 
 std::string CsvOf(const PastJob& job) {
+  const std::optional<ForetoldWait> wait = ForetoldWaitOf(job);
   return Join({std::to_string(job.number), Field(job.kernel), Field(job.label), StateName(static_cast<int>(job.state)),
                Field(job.device), Field(job.daemon), Field(job.node), IsoText(job.submitted),
                job.started ? IsoText(*job.started) : "", IsoText(job.ended), SecondsField(job.use.device_time),
-               SecondsField(job.use.gpu_time), JoulesField(job.use.energy_joules)},
+               SecondsField(job.use.gpu_time), JoulesField(job.use.energy_joules),
+               wait ? SecondsField(wait->foretold) : ""},
               ",") +
          "\n";
 }

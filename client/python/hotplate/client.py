@@ -11,7 +11,7 @@ from .awaited import futures_in
 from .connection import graph_of
 from .errors import Error, InvalidType
 from .expressions import KERNEL, Expression, evaluation
-from .jobs import Job, Jobs
+from .jobs import Job, Jobs, Why
 from .kernels import Kernels, resolve, sent_once
 from .namespace import of_client
 from .numpy_functions import NumPyFunctions
@@ -487,7 +487,22 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             >>> gpu.job(job_id)["state"]
             'RUNNING'
         """
-        return Job(self._core.job(number_of_job(job_id)))
+        return Job(self._core.job(number_of_job(job_id)), self._core)
+
+    def why(self, job_id: JobId) -> Why:
+        """Why a job waits, behind whom, and when it will probably start or end: see hotplate.jobs.Why.
+
+        Args:
+            job_id: an int or a str.
+
+        Raises:
+            KeyError: there is no such job.
+
+        Example:
+            >>> print(gpu.why(job_id))
+            job 7 waits for a lane of gpu0; job 6 (svd) runs on gpu0 and ends in about 4 s; it probably starts in about 4 s
+        """
+        return Why(self._core.why(number_of_job(job_id)))
 
     def graph(self, name: str = "graph", *, detached: bool = False) -> Graph:
         """A block whose calls are one graph of jobs: `with gpu.graph("fit") as g:`.
@@ -528,7 +543,7 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         Example:
             >>> [job["id"] for job in gpu.jobs(active_only=True)]
         """
-        return Jobs(map(Job, self._core.jobs(bool(own_session), bool(active_only))))
+        return Jobs(Job(fields, self._core) for fields in self._core.jobs(bool(own_session), bool(active_only)))
 
     def cancel(self, job_id: JobId) -> Job:
         """Asks the daemon to cancel a job, and returns the job as it is now.
@@ -543,7 +558,7 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             >>> gpu.cancel(job_id)["cancel_requested"]
             True
         """
-        return Job(self._core.cancel(number_of_job(job_id)))
+        return Job(self._core.cancel(number_of_job(job_id)), self._core)
 
     # The daemon.
 

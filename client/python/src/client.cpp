@@ -502,6 +502,12 @@ void BindClient(py::module_& module) {
           },
           py::arg("job_id"))
       .def(
+          "why",
+          [](const PyClient& self, const std::string& job_id) {
+            return ToDict(Ask(self, [&](auto& client, const auto* stop) { return client.Why(job_id, stop); }));
+          },
+          py::arg("job_id"))
+      .def(
           "jobs",
           [](const PyClient& self, bool own_session, bool active_only, const std::string& graph) {
             v1::ListJobsRequest request;

@@ -98,7 +98,11 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   double told_progress = 0;
   SteadyTime told_progress_time;
 
-  TaskControl control;  // thread-safe
+  // Of the whys (why.h): its wait as it was foretold when it was queued, and the same before it was corrected
+  // (schedule/start_bias.h), both below 0 for none; and how long it waited for other jobs before that.
+  std::atomic<nanoseconds::rep> start_forecast{-1}, plain_forecast{-1}, held_for{0};
+
+  mutable TaskControl control;  // thread-safe
   // A durable one that is left to the next daemon: it neither waits nor runs.
   mutable std::atomic<bool> suspended{false};
   // Its run is over, and its end is being written down.

@@ -74,9 +74,11 @@ JobSnapshot Jobs::SnapshotLocked(const Job& job) const {
     snapshot.start_time = record.changes[1].time;
   }
   if (IsEnd(record.state)) snapshot.end_time = record.changes[record.change_count - 1].time;
-  // The counter is written by the lane at the same time; reading it does not change the job.
-  snapshot.progress = record.state == JobState::kCompleted ? 1 : const_cast<TaskControl&>(job.control).progress();
+  snapshot.progress = record.state == JobState::kCompleted ? 1 : job.control.progress();
   snapshot.priority = job.priority;
+  if (const nanoseconds forecast(job.start_forecast.load()); forecast >= nanoseconds::zero()) {
+    snapshot.start_forecast = forecast;
+  }
   snapshot.detached = !record.attached;
   snapshot.durable = job.durable;
   snapshot.cancel_requested = record.cancel_requested;

@@ -196,6 +196,7 @@ void Lanes::Run(const Scheduler::Begun& begun) {
   Job& job = static_cast<Job&>(*begun.entry);
   const std::shared_ptr<Job> kept = job.shared_from_this();
   parts_.jobs.Started(job, parts_.devices[seat.device()].info().id, begun.time);
+  parts_.history.NoteStart(job, begun.time - job.submit_time);
   RunResult result = job.work != nullptr
                          ? seat.runner->RunOutside(job, parts_.devices[seat.device()], parts_.scheduler)
                          : seat.runner->Run(job, job.bound.call.spec->Hash(), *job.NeedOf(seat.device()),
@@ -219,6 +220,8 @@ void Lanes::Finish(Seat& seat, Job& job, const Scheduler::Begun& begun, RunResul
   if (result.kind == RunResult::Kind::kDeviceLost) {
     lost = MarkLost(device, absl::StrCat("job ", job.id.value(), ": ", result.error.message()), stranded);
   }
+  // Tiny jobs are over before anybody could ask.
+  if (end.state == JobState::kCompleted && !job.tiny) parts_.history.Learn(job, device, receipt);
   receipt.device_shared = parts_.scheduler.Finished(seat, end.state == JobState::kCompleted);
   end.receipt = std::move(receipt);
   parts_.jobs.End(job, std::move(end), std::move(owned));

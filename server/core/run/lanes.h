@@ -20,6 +20,7 @@
 #include "server/core/run/devices.h"
 #include "server/core/run/reopening.h"
 #include "server/core/run/task_runner.h"
+#include "server/core/run_history.h"
 #include "server/core/schedule/scheduler.h"
 #include "server/core/schedule/sessions.h"
 
@@ -33,6 +34,7 @@ class Lanes {
     Jobs& jobs;
     const Sessions& sessions;
     ArrayStore& arrays;
+    RunHistory& history;
     const Clock& clock;
     const LogSink& log;
   };

@@ -66,6 +66,8 @@ class OutsideWork {
   virtual bool Keeps(const std::string& output) const = 0;
   // Its name, its inputs, and how long a cancel takes.
   virtual SharedSpec spec() const = 0;
+  // The user's own name for it: runs of one name may take similar times. Empty: it has none.
+  virtual std::string called() const { return ""; }
   // The last use of a program that somebody talks to at a terminal. Null: the work counts as use while it runs.
   virtual std::optional<SteadyTime> quiet_since() const { return std::nullopt; }
   // Bytes that it keeps for clients to read while the job is retained: now, and at most.

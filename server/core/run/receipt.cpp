@@ -26,6 +26,9 @@ JobReceipt MakeReceipt(const Job& job, const DeviceNeed& need, const DeviceInfo&
   receipt.seal_time = now;
   receipt.queue = start_time - job.submit_time;
   receipt.total = end_time - job.submit_time;
+  if (const nanoseconds forecast(job.start_forecast.load()); forecast >= nanoseconds::zero()) {
+    receipt.queue_forecast = forecast;
+  }
   receipt.load = result.load;
   receipt.store = result.store;
   receipt.host_to_device = Duration(result.report.host_to_device_ns);

@@ -70,6 +70,7 @@ void Ticker::LookAtJobs() {
 
 void Ticker::Expire() {
   parts_.sessions.Expire();
+  parts_.queue_left();
   // A job that waits for the memory of an abandoned session would wait for the session timeout.
   const std::uint64_t wanted = parts_.scheduler.HostBytesWanted();
   if (wanted > 0) parts_.sessions.Reclaim(wanted);

@@ -22,7 +22,8 @@ class Ticker {
     Sessions& sessions;
     Devices& devices;
     std::function<void(Job&, const std::string& reason)> cancel;
-    nanoseconds disconnect_grace;  // for the reason
+    std::function<void()> queue_left;  // looks again at jobs that are left for the next daemon
+    nanoseconds disconnect_grace;      // for the reason
   };
   explicit Ticker(Parts parts);
   ~Ticker();

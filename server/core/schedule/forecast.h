@@ -16,7 +16,8 @@ namespace hotplate::core {
 // An entry as whoever asks may see it.
 struct SeenEntry {
   JobId id;
-  std::string kernel;  // empty for a job that the asker must not see
+  std::string kernel;   // empty for a job that the asker must not see
+  double progress = 0;  // 0 to 1, of one that runs, as far as it tells
 };
 using DescribeEntry = std::function<SeenEntry(const QueueEntry&)>;
 

@@ -11,12 +11,15 @@
 #include <functional>
 #include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "kernels/spec/spec.h"
+#include "server/core/schedule/ranks.h"
 #include "server/core/schedule/room.h"
+#include "server/core/schedule/run_times.h"
 
 namespace hotplate::core {
 
@@ -24,12 +27,13 @@ namespace hotplate::core {
 struct QueueEntry {
   // Set before Push, unchanged while queued.
   int priority = 0;
-  std::uint64_t sequence = 0;  // rises with every entry: first come
-  std::uint64_t share = 0;     // whom it is counted against
-  std::uint64_t devices = 0;   // bit i: may run on device i; at least one
-  std::uint64_t home = 0;      // one of these bits: the device that has the inputs; 0: none in particular
-  std::uint64_t turn = 0;      // schedule/turns.h; 0: none
-  std::uint32_t workers = 0;   // of a device's places for workers; 0: a lane
+  std::uint64_t sequence = 0;               // rises with every entry: first come
+  std::uint64_t share = 0;                  // whom it is counted against
+  std::uint64_t devices = 0;                // bit i: may run on device i; at least one
+  std::uint64_t home = 0;                   // one of these bits: the device that has the inputs; 0: none
+  std::uint64_t turn = 0;                   // schedule/turns.h; 0: none
+  std::uint32_t workers = 0;                // of a device's places for workers; 0: a lane
+  RunTimes::Kind kind = RunTimes::kNoKind;  // whose run times foretell its own
   bool for_worker() const { return workers > 0; }
 
   // For the scheduler, unchanged until the entry has run; the kernel for good.
@@ -49,8 +53,31 @@ struct QueueEntry {
   // The queue's own.
   QueueEntry* previous = nullptr;
   QueueEntry* next = nullptr;
+  std::size_t rank = 0;  // its place in the line's Ranks
   std::uint32_t overtaken = 0;
   bool queued = false;
+  bool lacked_room = false;  // it was its turn, and there was none
+};
+
+// Entries that fair share will probably let run before another one, if nobody else comes.
+struct EntriesAhead {
+  std::size_t of_higher_priority = 0, of_own_share = 0, of_others = 0;  // the latter two: of its own priority
+  std::size_t all() const { return of_higher_priority + of_own_share + of_others; }
+};
+
+// Numbers of entries by their kind. Of kinds beyond the first few those numbers are one.
+class KindCounts {
+ public:
+  static constexpr std::size_t kMostKinds = 32;
+
+  void Add(RunTimes::Kind kind);
+  void Take(RunTimes::Kind kind);
+  const std::vector<std::pair<RunTimes::Kind, std::uint32_t>>& by_kind() const { return by_kind_; }
+  std::uint32_t others() const { return others_; }
+
+ private:
+  std::vector<std::pair<RunTimes::Kind, std::uint32_t>> by_kind_;
+  std::uint32_t others_ = 0;
 };
 
 class JobQueue {
@@ -80,7 +107,7 @@ class JobQueue {
   // The run of an entry that was popped is over.
   void Finished(std::uint64_t share);
 
-  // Where entries stand by priority and arrival alone; what fair share makes of it is known only as devices ask.
+  // By priority and arrival alone.
   struct Position {
     int priority;
     std::uint64_t sequence;
@@ -88,8 +115,13 @@ class JobQueue {
       return a.priority != b.priority ? a.priority > b.priority : a.sequence < b.sequence;
     }
   };
-  std::size_t Ahead(const QueueEntry& entry) const;                // of those for workers, or for lanes
-  std::vector<Position> Positions() const;                         // unordered
+  // Of an entry that is queued. They look at lines and not at all that stand there. Entries count that may run on one
+  // of its devices, in lanes or in workers' places as it does.
+  EntriesAhead Ahead(const QueueEntry& entry) const;
+  // The first of those ahead, in their order; `limit` at most.
+  std::vector<const QueueEntry*> FirstAhead(const QueueEntry& entry, std::size_t limit) const;
+  // Calls `visit` with numbers that add up to those ahead, about, by their kinds.
+  void KindsAhead(const QueueEntry& entry, absl::FunctionRef<void(RunTimes::Kind, double number)> visit) const;
   void ForEach(absl::FunctionRef<void(QueueEntry&)> visit) const;  // which must not change the queue
 
  private:
@@ -105,15 +137,29 @@ class JobQueue {
     QueueEntry* first;
     QueueEntry* last;
     bool passed = false;  // in the Pop under way
+    Ranks ranks = {};
+    KindCounts kinds = {};
+
+    // Whether its entries may come before this one, if their order says so.
+    bool Meets(const QueueEntry& entry) const {
+      return for_worker == entry.for_worker() && (devices & entry.devices) != 0;
+    }
+    bool Holds(const QueueEntry& entry) const {
+      return share_id == entry.share && devices == entry.devices && home == entry.home &&
+             for_worker == entry.for_worker();
+    }
   };
   struct Level {
     std::vector<Line> lines;  // none is empty
   };
 
-  static bool IsIn(const Line& line, const QueueEntry& entry);
   void Unlink(Level& level, std::size_t line, QueueEntry& entry);
   void ForgetIfIdle(std::uint64_t share_id);
   static bool Before(const Line& a, const Line& b);
+  // Those of the line that came before the entry, which may stand in another.
+  static std::size_t EarlierIn(const Line& line, const QueueEntry& entry);
+  // Calls `visit` with each line of the entry's own priority that it meets, and how many of it are ahead.
+  void EachLineBeside(const QueueEntry& entry, absl::FunctionRef<void(const Line&, std::size_t ahead)> visit) const;
 
   std::size_t capacity_;
   std::size_t size_ = 0, for_workers_ = 0, with_home_ = 0;

@@ -27,6 +27,7 @@
 #include "server/core/schedule/forecast.h"
 #include "server/core/schedule/queue.h"
 #include "server/core/schedule/room.h"
+#include "server/core/schedule/standing.h"
 #include "server/core/schedule/turns.h"
 #include "server/core/types.h"
 
@@ -145,7 +146,8 @@ class Scheduler {
   std::uint64_t ran_borrowed() const;
   std::vector<DeviceStatus> devices() const;
   std::size_t Ahead(const QueueEntry& entry) const;  // 0 if it does not wait
-  std::vector<JobQueue::Position> Positions() const;
+  // With the first `limit` entries ahead of it, and those that run on its devices.
+  Standing StandingOf(const QueueEntry& entry, std::size_t limit, const DescribeEntry& describe) const;
   // The entries that run, with the time when they began.
   void ForEachRunning(absl::FunctionRef<void(QueueEntry&, SteadyTime since)> visit) const;
   // Bytes that entries wait for on devices in host memory where nothing runs that would free any: the least.
@@ -184,6 +186,8 @@ class Scheduler {
   DeviceState* HomeOf(const QueueEntry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether something of this kind runs there, which makes room.
   static bool HoldsFor(const DeviceState& device, bool for_worker);
+  std::vector<Standing::Device> DevicesFor(bool for_worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  static Standing::Waiting WaitingAs(const QueueEntry& entry, const DescribeEntry& describe);
   static std::string WhyLost(const DeviceState& device);  // empty if it is not
   Begun Begin(Seat& seat, QueueEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Seat* BorrowedFor(const QueueEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -66,21 +66,66 @@ std::vector<DeviceStatus> Scheduler::devices() const {
 
 std::size_t Scheduler::Ahead(const QueueEntry& entry) const {
   MutexLock lock(mutex_);
-  if (entry.place != QueueEntry::Place::kQueued && entry.place != QueueEntry::Place::kAside) return 0;
-  const JobQueue::Position own{entry.priority, entry.sequence};
-  std::size_t ahead = queue_.Ahead(entry);
-  turns_.ForEach([&](const QueueEntry& other) {
-    const bool before = JobQueue::Position{other.priority, other.sequence} < own;
-    ahead += before && other.for_worker() == entry.for_worker() ? 1 : 0;
-  });
-  return ahead;
+  if (entry.place == QueueEntry::Place::kQueued) return queue_.Ahead(entry).all();
+  return entry.place == QueueEntry::Place::kAside ? turns_.Ahead(entry) + 1 : 0;
 }
 
-std::vector<JobQueue::Position> Scheduler::Positions() const {
+Standing::Waiting Scheduler::WaitingAs(const QueueEntry& entry, const DescribeEntry& describe) {
+  Standing::Waiting waiting;
+  waiting.who = describe(entry);
+  waiting.places = std::max<std::uint32_t>(1, entry.workers);
+  waiting.needs.assign(entry.needs.begin(), entry.needs.end());
+  waiting.kept_bytes = entry.kept_bytes;
+  waiting.kind = entry.kind;
+  return waiting;
+}
+
+std::vector<Standing::Device> Scheduler::DevicesFor(bool for_worker) const {
+  std::vector<Standing::Device> all;
+  for (const std::unique_ptr<DeviceState>& device : devices_) {
+    Standing::Device& one = all.emplace_back();
+    one.id = device->id;
+    one.host_memory = device->host_memory;
+    one.lost = !device->lost.empty();
+    one.room = device->room;
+    one.places = for_worker ? device->workers : static_cast<std::uint32_t>(device->lanes);
+    const std::uint32_t taken = for_worker ? device->workers_taken : device->running - device->running_workers;
+    one.free_places = one.places - std::min(one.places, taken);
+  }
+  return all;
+}
+
+Standing Scheduler::StandingOf(const QueueEntry& entry, std::size_t limit, const DescribeEntry& describe) const {
+  Standing standing;
   MutexLock lock(mutex_);
-  std::vector<JobQueue::Position> positions = queue_.Positions();
-  turns_.ForEach([&](const QueueEntry& entry) { positions.push_back({entry.priority, entry.sequence}); });
-  return positions;
+  const SteadyTime now = clock_.Now();
+  standing.place = entry.place;
+  if (entry.place == QueueEntry::Place::kOut) return standing;  // somebody else's
+  standing.own = WaitingAs(entry, describe);
+  standing.for_worker = entry.for_worker();
+  standing.devices = DevicesFor(entry.for_worker());
+  for (const std::unique_ptr<DeviceState>& device : devices_) {
+    if ((entry.devices >> device->index & 1) == 0) continue;
+    for (const Seat* const seat : device->seats) {
+      if (seat->current_ == nullptr || seat->current_ == &entry) continue;
+      const QueueEntry& other = *seat->current_;
+      standing.running.push_back({describe(other), device->index, other.for_worker() == entry.for_worker(),
+                                  std::max<std::uint32_t>(1, other.workers),
+                                  OccupantOf(other, device->index, device->host_memory), other.kind,
+                                  std::max(now - seat->since_, nanoseconds::zero())});
+    }
+  }
+  if (entry.place == QueueEntry::Place::kAside) standing.ahead_in_turn = turns_.Ahead(entry) + 1;
+  if (entry.place != QueueEntry::Place::kQueued) return standing;
+  standing.ahead = queue_.Ahead(entry);
+  const std::vector<const QueueEntry*> first = queue_.FirstAhead(entry, limit);
+  for (const QueueEntry* const one : first) standing.first_ahead.push_back(WaitingAs(*one, describe));
+  standing.all_listed = first.size() < limit || standing.ahead.all() <= limit;
+  if (!standing.all_listed) {
+    queue_.KindsAhead(entry,
+                      [&](RunTimes::Kind kind, double number) { standing.kinds_ahead.emplace_back(kind, number); });
+  }
+  return standing;
 }
 
 void Scheduler::ForEachRunning(absl::FunctionRef<void(QueueEntry&, SteadyTime since)> visit) const {

@@ -25,12 +25,16 @@ class Turns {
   // Takes out an entry that waits here.
   void Remove(const QueueEntry& entry);
 
+  // Those that wait here before this one.
+  std::size_t Ahead(const QueueEntry& entry) const;
+
   std::size_t waiting() const { return waiting_; }
   void ForEach(absl::FunctionRef<void(QueueEntry&)> visit) const;  // of those that wait
 
  private:
   std::unordered_map<std::uint64_t, std::deque<QueueEntry*>> lines_;  // by the turns that somebody has
   std::size_t waiting_ = 0;
+  std::size_t entered_ = 0;  // ever: QueueEntry::rank rises in each line
 };
 
 }  // namespace hotplate::core

@@ -65,7 +65,7 @@ TEST_F(CommandTest, EveryCommandHasHelpWithAnExample) {
 TEST_F(CommandTest, TheVerbsThatAreDocumentedAreThere) {
   for (const char* name : {"up",   "down",    "status", "use",     "logs",       "kernels", "describe", "run", "submit",
                            "jobs", "show",    "watch",  "wait",    "cancel",     "result",  "put",      "get", "arrays",
-                           "free", "devices", "top",    "metrics", "completion", "help",    "sites"})
+                           "free", "devices", "top",    "metrics", "completion", "help",    "sites",    "why"})
     EXPECT_NE(FindCommand(name), nullptr) << name;
 }
 

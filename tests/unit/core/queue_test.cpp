@@ -132,7 +132,7 @@ TEST_F(QueueTest, WhatIsTakenOutIsGone) {
   queue_.Remove(middle);
   EXPECT_FALSE(middle.queued);
   EXPECT_EQ(queue_.size(), 2u);
-  EXPECT_EQ(queue_.Ahead(last), 1u);
+  EXPECT_EQ(queue_.Ahead(last).all(), 1u);
   queue_.Remove(first);
   EXPECT_EQ(Pop(), last.sequence);
   EXPECT_EQ(Pop(), 0u);
@@ -175,16 +175,109 @@ TEST_F(QueueTest, IsBounded) {
   small.Remove(b);
 }
 
-TEST_F(QueueTest, PositionsCountPriorityAndArrival) {
+TEST_F(QueueTest, AheadAreThoseOfHigherPriorityAndThoseThatCameBefore) {
   QueueEntry& low = Push(-1, 1);
   QueueEntry& first = Push(0, 1);
   QueueEntry& second = Push(0, 2);
   QueueEntry& high = Push(9, 2);
-  EXPECT_EQ(queue_.Ahead(high), 0u);
-  EXPECT_EQ(queue_.Ahead(first), 1u);
-  EXPECT_EQ(queue_.Ahead(second), 2u);
-  EXPECT_EQ(queue_.Ahead(low), 3u);
-  EXPECT_EQ(queue_.Positions().size(), 4u);
+  QueueEntry& elsewhere = Push(9, 2, 0b10);
+  EXPECT_EQ(queue_.Ahead(high).all(), 0u);
+  EXPECT_EQ(queue_.Ahead(first).of_higher_priority, 1u);
+  EXPECT_EQ(queue_.Ahead(second).of_others, 1u);
+  EXPECT_EQ(queue_.Ahead(second).all(), 2u);
+  EXPECT_EQ(queue_.Ahead(low).all(), 3u);
+  EXPECT_EQ(queue_.Ahead(elsewhere).all(), 0u) << "nobody else wants to that device";
+}
+
+// What is told of an order must be the order that comes.
+TEST_F(QueueTest, WhoIsAheadComesFirst) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<QueueEntry*> pushed;
+    for (int i = 0; i < 60; ++i) pushed.push_back(&Push(static_cast<int>(random() % 2), random() % 4));
+    for (int i = 0; i < 20; ++i) {  // some leave
+      QueueEntry*& one = pushed[random() % pushed.size()];
+      if (one->queued) queue_.Remove(*one);
+    }
+    QueueEntry* asker = nullptr;
+    while (asker == nullptr || !asker->queued) asker = pushed[random() % pushed.size()];
+    const std::vector<const QueueEntry*> foretold = queue_.FirstAhead(*asker, 1000);
+    EXPECT_EQ(queue_.Ahead(*asker).all(), foretold.size());
+    EXPECT_EQ(queue_.FirstAhead(*asker, 3).size(), std::min<std::size_t>(3, foretold.size()));
+    std::size_t came = 0;
+    while (QueueEntry* const next = queue_.Pop(0, false, false, Always)) {
+      queue_.Finished(next->share);
+      if (next == asker) break;
+      ASSERT_LT(came, foretold.size());
+      EXPECT_EQ(foretold[came++], next) << round;
+    }
+    EXPECT_EQ(came, foretold.size());
+    while (QueueEntry* const next = queue_.Pop(0, false, false, Always)) queue_.Finished(next->share);
+  }
+}
+
+TEST_F(QueueTest, KindsAheadAddUp) {
+  for (int i = 0; i < 300; ++i) {
+    QueueEntry& entry = entries_.emplace_back();
+    entry.sequence = entries_.size();
+    entry.share = entry.devices = 1;
+    entry.kind = i % 3 == 0 ? 7 : 8;
+    queue_.Push(entry);
+  }
+  QueueEntry& last = Push(0, 1);
+  std::map<RunTimes::Kind, double> kinds;
+  queue_.KindsAhead(last, [&](RunTimes::Kind kind, double number) { kinds[kind] += number; });
+  EXPECT_NEAR(kinds[7], 100, 1);
+  EXPECT_NEAR(kinds[8], 200, 1);
+  queue_.Remove(entries_[0]);
+  kinds.clear();
+  queue_.KindsAhead(last, [&](RunTimes::Kind kind, double number) { kinds[kind] += number; });
+  EXPECT_NEAR(kinds[7] + kinds[8] + kinds[0], 299, 1);
+}
+
+TEST(KindCountsTest, KindsBeyondTheFirstFewAreOneNumber) {
+  KindCounts counts;
+  const auto sum = [&] {
+    std::uint32_t all = counts.others();
+    for (const auto& [kind, number] : counts.by_kind()) all += number;
+    return all;
+  };
+  const RunTimes::Kind many = 3 * KindCounts::kMostKinds;
+  for (RunTimes::Kind kind = 1; kind <= many; ++kind) counts.Add(kind);
+  EXPECT_EQ(sum(), many);
+  EXPECT_EQ(counts.by_kind().size(), KindCounts::kMostKinds);
+  counts.Take(1);  // a place for another kind
+  counts.Add(many);
+  for (RunTimes::Kind kind = many; kind >= 2; --kind) counts.Take(kind);
+  counts.Take(many);
+  EXPECT_EQ(sum(), 0U);
+}
+
+TEST(RanksTest, CountsThoseThatAreStillThere) {
+  Ranks ranks;
+  std::vector<std::size_t> places;
+  for (std::uint64_t i = 0; i < 1000; ++i) places.push_back(ranks.Append(10 * i));
+  EXPECT_EQ(ranks.Before(places[999]), 999U);
+  for (std::size_t i = 0; i < 1000; i += 2) ranks.Leave(places[i]);
+  EXPECT_EQ(ranks.present(), 500U);
+  EXPECT_EQ(ranks.Before(places[999]), 499U);
+  EXPECT_EQ(ranks.Before(places[1]), 0U);
+  EXPECT_EQ(ranks.BeforeSequence(10 * 501), 250U);
+  EXPECT_EQ(ranks.Before(ranks.Append(1)), 500U) << "one that comes late stands at the end";
+  EXPECT_FALSE(ranks.IsSparse());
+  for (std::size_t i = 1; i < 400; i += 2) ranks.Leave(places[i]);
+  EXPECT_TRUE(ranks.IsSparse());
+}
+
+TEST_F(QueueTest, ALineThatIsMostlyLeftKeepsItsOrder) {
+  QueueEntry& first = Push(0, 1);
+  for (int i = 0; i < 500; ++i) queue_.Remove(Push(0, 1));
+  QueueEntry& second = Push(0, 1);
+  for (int i = 0; i < 500; ++i) queue_.Remove(Push(0, 1));
+  QueueEntry& third = Push(0, 1);
+  EXPECT_EQ(queue_.Ahead(first).all(), 0U);
+  EXPECT_EQ(queue_.Ahead(second).all(), 1U);
+  EXPECT_EQ(queue_.Ahead(third).all(), 2U);
 }
 
 // Against a plain list and the three rules, spelled out the slow way.
