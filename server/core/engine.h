@@ -5,7 +5,7 @@
 //              the sessions, and use that is no job.
 //   run/       what runs: devices, lanes and their threads, receipts, what happens by time, the drain.
 //   arrays/    the arrays that the daemon holds, and their copies on devices.
-// held_jobs.h has those that wait for other jobs, from their check to the queue. No part calls another one under its
+// sweeps/ has the tasks of jobs that have many, each of which goes through schedule/ and run/ like a job. held_jobs.h has those that wait for other jobs, from their check to the queue. No part calls another one under its
 // lock, but sessions the arrays, and what jobs wait for (jobs/dependencies.h) jobs and arrays. A job is therefore owned
 // by one of them at a time: the scheduler's Take and Remove decide who gets it, and only that one may end it.
 //
@@ -50,6 +50,7 @@
 #include "server/core/schedule/activities.h"
 #include "server/core/schedule/scheduler.h"
 #include "server/core/schedule/sessions.h"
+#include "server/core/sweeps/sweeps.h"
 
 namespace hotplate::core {
 
@@ -168,6 +169,11 @@ class Engine {
   };
   absl::StatusOr<Entered> Enter(const Principal& who, JobRequest& request, std::shared_ptr<JobObserver> observer,
                                 std::uint64_t tag);
+  // From here on it waits for a lane, or its tasks do.
+  void Enqueue(Job& job);
+  // What is bound of a sweep is its first task, until this makes it the whole.
+  absl::StatusOr<std::shared_ptr<SweepRun>> PrepareSweep(const Principal& who, const JobRequest& request,
+                                                         HeldJobs::Prepared& prepared) const;
   // Its place in the queue and in its session.
   absl::Status Place(Job& job, Scheduler::Limit limit);
   void CancelJob(Job& job, const std::string& reason);
@@ -187,6 +193,7 @@ class Engine {
   Activities activities_;
   Scheduler scheduler_;
   HeldJobs held_;
+  Sweeps sweeps_;
   core::Drain drain_;
   std::unique_ptr<Lanes> lanes_;
   std::unique_ptr<Ticker> ticker_;
