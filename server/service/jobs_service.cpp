@@ -130,7 +130,7 @@ grpc::ServerUnaryReactor* JobsService::Get(grpc::CallbackServerContext* call, co
   return AnswerAfterRecall(
       context_, call, *request, request->job_id(), /*result=*/false, [=, this](const core::Principal& who) {
         const absl::StatusOr<core::JobSnapshot> job = context_.engine().Get(who, IdOf(request->job_id()));
-        if (job.ok() && request->sweep()) wire::FillSweep(*job, *response->mutable_sweep());
+        if (job.ok() && request->sweep() && wire::IsSweep(*job)) wire::FillSweep(*job, *response->mutable_sweep());
         return Show(job, request->job_id(), context_, *response);
       });
 }

@@ -12,6 +12,7 @@
 #include "server/service/recall.h"
 #include "server/service/run_program_call.h"
 #include "server/service/unary.h"
+#include "server/wire/sweep.h"
 #include "server/workers/function_job.h"
 #include "server/workers/program_sweep.h"
 
@@ -43,7 +44,7 @@ absl::StatusOr<FoundProgram> FindTaskOf(const ServiceContext& context, const cor
       return found;
     }
   }
-  return absl::NotFoundError(absl::StrCat("nothing that task ", task, " of job ", job.id.value(),
+  return absl::InvalidArgumentError(absl::StrCat("nothing that task ", task, " of job ", job.id.value(),
                                           " has printed is there: it has not begun, is no task of it, or its output is "
                                           "kept no longer (", tasks, " tasks)"));
 }
@@ -53,8 +54,7 @@ absl::StatusOr<FoundProgram> FindProgramOf(const ServiceContext& context, const 
   core::JobId id = IdOf(job_id);
   const absl::StatusOr<core::JobSnapshot> job = context.engine().Get(who, id);
   if (!job.ok()) return context.AboutJob(job.status(), id.value());
-  const bool is_sweep = job->sweep != nullptr || (job->end != nullptr && job->end->sweep != nullptr);
-  if (is_sweep && job->work != nullptr) return FindTaskOf(context, *job, task);
+  if (wire::IsSweep(*job) && job->work != nullptr) return FindTaskOf(context, *job, task);
   const auto* const program = dynamic_cast<const PrintingWork*>(job->work.get());
   if (program == nullptr) {
     return absl::InvalidArgumentError("job " + id.value() + " runs the kernel " + job->kernel +

@@ -151,6 +151,10 @@ core::SweepOutcome FromProto(const v1::SweepOutcome& outcome) {
   return made;
 }
 
+bool IsSweep(const core::JobSnapshot& job) {
+  return job.sweep != nullptr || (job.end != nullptr && job.end->sweep != nullptr);
+}
+
 void FillSweep(const core::JobSnapshot& job, v1::Job& out) {
   const bool ended = job.end != nullptr && job.end->sweep != nullptr;
   if (!ended && job.sweep == nullptr) return;

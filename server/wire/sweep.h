@@ -20,6 +20,7 @@ void ToProto(const core::TaskFailure& failure, v1::TaskFailure& out);
 void ToProto(const core::SweepOutcome& outcome, v1::SweepOutcome& out);
 core::SweepOutcome FromProto(const v1::SweepOutcome& outcome);
 
+bool IsSweep(const core::JobSnapshot& job);
 // Of a job that is a sweep or was one, at a glance; and the whole, which may be large.
 void FillSweep(const core::JobSnapshot& job, v1::Job& out);
 void FillSweep(const core::JobSnapshot& job, v1::SweepOutcome& out);

@@ -33,7 +33,10 @@ class Sweeps(Durable):
             x, y = (np.arange(n) + 0.5) / n, (np.arange(n) + 0.5) / n * np.pi
             return np.sin(x[:, None] + y[None, :]).mean() * np.pi
 
-        np.testing.assert_allclose(values, [midpoint(n) for n in range(1, 201)], rtol=1e-9)
+        np.testing.assert_allclose(values, [midpoint(n) for n in range(1, 201)], rtol=1e-6)
+        for n in (1, 7, 200):
+            alone = self.answer("run", "integrate2d", "--n", str(n), "--x-max", "1")
+            self.assertEqual(values[n - 1], self.output(alone, "value")["value"])
         job = self.shown(job)
         self.assertEqual(job["tasks"], {"total": 200, "completed": 200, "failed": 0, "running": 0})
         self.assertEqual(job["swept"], ["n=1..200"])
@@ -77,7 +80,7 @@ class Sweeps(Durable):
         table = [
             (["--each", "n=5..1"], "n=5..1: there is nothing from the first value to the last"),
             (["--each", "n=1..5:0"], "the step is 0"),
-            (["--each", "n=1..1000000000"], "1000000000 values are too many; a sweep has at most 1000000 tasks"),
+            (["--each", "x_max=1..1000000000"], "1000000000 values are too many; a sweep has at most 1000000 tasks"),
             (["--each", "n=1..1001", "--each", "x_max=1..1000"], "these are 1001000 tasks; a sweep has at most 1000000"),
             (["--each", "n=1..2:0.5"], 'the step "0.5" is not a whole number'),
             (["--each", "n=1.5..3"], '"1.5" is not a whole number'),
@@ -85,7 +88,7 @@ class Sweeps(Durable):
             (["--each", "n=1,x"], '"x" is not a whole number'),
             (["--each", "n="], "it has no values"),
             (["--each", "m=1..5"], 'has no parameter "m"'),
-            (["--each", "x_maks=1..5"], "Nearest: x_max"),
+            (["--each", "x_mx=1..5"], "Nearest: x_max"),
             (["--each", "n=1..5", "--n", "3"], "--n is 3 by itself, and swept over as well"),
             (["--each", "n=1..5", "--each", "n=1..5"], "n is swept over already"),
             (["--each", "n=-1..5"], "out of range"),
@@ -114,7 +117,9 @@ class Sweeps(Durable):
                       code=harness.INVALID, says="array-bytes")
         self.assertEqual(len(self.answer("jobs")["jobs"]), before)
         line = json.dumps({"kernel": "integrate2d", "each": "n=1..5"})
-        answer = self.hotplate("run", "--pipe", input=line + "\n", code=harness.INVALID)
+        (self.folder / "lines").write_text(line + "\n")
+        with open(self.folder / "lines") as lines:
+            answer = self.hotplate("run", "--pipe", stdin=lines, code=harness.INVALID)
         self.assertIn("each", json.loads(answer.splitlines()[0])["error"]["message"])
 
     def failing(self, *words, values="1..6"):

@@ -133,8 +133,12 @@ std::vector<std::string> SweepPlan::Words() const {
       continue;
     }
     const double step = AsDouble(range->step);
-    std::string word = absl::StrCat(axis.name, "=", hotplate::ToString(axis.At(0)), "..",
-                                    hotplate::ToString(axis.At(axis.size() - 1)));
+    const auto text = [&](std::uint64_t i) {
+      const ParamValue value = axis.At(i);
+      const auto* const real = std::get_if<double>(&value);
+      return real != nullptr ? absl::StrCat(*real) : hotplate::ToString(value);  // "1", not "1.0"
+    };
+    std::string word = absl::StrCat(axis.name, "=", text(0), "..", text(axis.size() - 1));
     if (step != 1) absl::StrAppend(&word, ":", step);
     words.push_back(std::move(word));
   }

@@ -139,9 +139,11 @@ JobEnd SweepRun::MakeEnd(Job& job, std::vector<ArrayId>& owned) {
     return end;
   }
   FillIncomplete();
+  MutexLock lock(mutex_);
   for (Output& output : outputs_) {
     end.outputs.push_back({.name = output.name, .signature = output.signature, .data = std::move(output.buffer), .array = {}});
   }
+  lock.Unlock();
   end.error = PlaceOutputs(job, parts_.jobs.StandingOf(job), parts_.inline_bytes, parts_.sessions, parts_.arrays,
                            end.outputs, owned);
   if (!end.error.ok()) {

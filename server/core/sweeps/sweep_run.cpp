@@ -27,6 +27,8 @@ void SweepRun::Begin(Job& job) {
   {
     MutexLock lock(mutex_);
     flushed_ = parts_.clock.Now();
+    // A daemon before this one may have died of it.
+    if (TooManyFailed()) stop_ = Stop::kTooManyFailed;
   }
   Feed();
   EndIfOver();  // a daemon before this one may have run the last task
@@ -174,7 +176,7 @@ void SweepRun::Settle(std::uint64_t row, const JobEnd& end, std::shared_ptr<Outs
     } else {
       Fail(row, end.state, end.error);
       unflushed_.push_back({row, plan_->TaskOf(row), end.state, end.error, std::move(work)});
-      too_many = !stopped && plan_->parts().most_failed && failed_ > *plan_->parts().most_failed;
+      too_many = !stopped && TooManyFailed();
     }
   }
   if (too_many) StopTasks(Stop::kTooManyFailed, "is no longer wanted: too many tasks of its sweep failed");
@@ -213,18 +215,25 @@ void SweepRun::Look() {
   std::atomic_ref(job->control.plain().progress)
       .store(static_cast<std::uint32_t>((counts.completed + counts.failed) * 1'000'000 / counts.total),
              std::memory_order_relaxed);
-  std::vector<TaskRow> rows;
+  const auto is_due = [&] {
+    mutex_.AssertHeld();
+    if (parts_.log == nullptr || !job->durable) unflushed_.clear();
+    return !over_ && !unflushed_.empty() &&
+           (places_taken_ == 0 || parts_.clock.Now() - flushed_ >= kFlushInterval);
+  };
   {
     MutexLock lock(mutex_);
-    if (parts_.log == nullptr || !job->durable) return unflushed_.clear();
-    const SteadyTime now = parts_.clock.Now();
-    const bool all = places_taken_ == 0;
-    if (unflushed_.empty() || (!all && now - flushed_ < kFlushInterval)) return;
-    flushed_ = now;
-    rows = std::exchange(unflushed_, {});
+    if (!is_due()) return;
   }
-  TaskRows done{std::move(rows), {}};
-  for (const Output& output : outputs_) done.outputs.push_back({output.buffer, output.row_bytes});
+  MutexLock writing(writing_);
+  TaskRows done;
+  {
+    MutexLock lock(mutex_);
+    if (!is_due()) return;  // another thread was faster
+    flushed_ = parts_.clock.Now();
+    done.rows = std::exchange(unflushed_, {});
+    for (const Output& output : outputs_) done.outputs.push_back({output.buffer, output.row_bytes});
+  }
   parts_.log->WriteTasks(*job, std::move(done));
 }
 
@@ -242,6 +251,7 @@ void SweepRun::EndIfOver() {
     over_ = true;
     if (stop_ != Stop::kNo) started_ = true;  // it need not be told of one that ends before it began
   }
+  { MutexLock writing(writing_); }  // nothing is written after the end
   parts_.scheduler.Remove(*job);
   Started("", parts_.clock.Now());  // where daemons before this one have run all tasks
   std::vector<ArrayId> owned;

@@ -8,7 +8,7 @@
 //      next daemon.
 //   4. The last task's end is the job's: COMPLETED, although some may have failed; FAILED if all of them have, or more
 //      than the plan allows.
-// Thread-safe. Calls nothing under its lock.
+// Thread-safe. Calls nothing under its lock; the log under one of its own.
 #pragma once
 
 #include <cstdint>
@@ -99,6 +99,9 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   void Feed();
   absl::StatusOr<std::shared_ptr<Job>> MakeTask(const std::shared_ptr<Job>& job, std::uint64_t row);
   std::optional<std::uint64_t> NextRow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TooManyFailed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return plan_->parts().most_failed && failed_ > *plan_->parts().most_failed;
+  }
   // A task is not under way any more.
   void Settle(std::uint64_t row, const JobEnd& end, std::shared_ptr<OutsideWork> work = nullptr);
   void Fail(std::uint64_t row, JobState state, const absl::Status& error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -117,10 +120,12 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   const Principal who_;
   const JobRequest base_;  // of each task, without the sweep's values
   const std::shared_ptr<const SweepPlan> plan_;
-  std::vector<Output> outputs_;  // rows are written by whoever ended their task, each once
+  // Rows are written by whoever ended their task, each once; the buffers go to the job's end under the lock.
+  std::vector<Output> outputs_;
   std::weak_ptr<Job> job_;
   std::size_t window_ = 0;  // of tasks under way
 
+  Mutex writing_;  // held while rows go to the log; mutex_ may be taken under it
   mutable Mutex mutex_;
   std::vector<State> states_ ABSL_GUARDED_BY(mutex_);  // by row
   std::uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;     // rows from here on have not begun
