@@ -395,7 +395,8 @@ class Client {
   absl::StatusOr<std::string> SubmitProgram(const v1::Program& program, const Cancellation* cancellation = nullptr);
   // Reads its output from byte `from` on, counted over both streams, as far as the daemon keeps it.
   // `task`: of a sweep, whose output is meant.
-  absl::StatusOr<v1::ProgramOutputResponse> ProgramOutput(const std::string& job_id, std::uint64_t from, std::uint64_t task = 0,
+  absl::StatusOr<v1::ProgramOutputResponse> ProgramOutput(const std::string& job_id, std::uint64_t from,
+                                                          std::uint64_t task = 0,
                                                           const Cancellation* cancellation = nullptr);
   // The Pythons that are kept warm; and the end of them, also of what they have learned. Returns how many there were.
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(const Cancellation* cancellation = nullptr);

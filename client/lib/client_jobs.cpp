@@ -238,11 +238,12 @@ absl::StatusOr<v1::SweepOutcome> Client::Sweep(const std::string& job_id, const 
   request.set_job_id(job_id);
   request.set_sweep(true);
   v1::GetJobResponse response;
-  const absl::Status status = impl_->connection->Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncGet, request, response,
-                                                      {.stop = Impl::TokenOf(cancellation)});
+  const absl::Status status = impl_->connection->Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncGet, request,
+                                                      response, {.stop = Impl::TokenOf(cancellation)});
   if (!status.ok()) return status;
   if (!response.has_sweep()) {
-    return absl::InvalidArgumentError("job " + job_id + " (" + response.job().kernel() + ") is no sweep: it has one task");
+    return absl::InvalidArgumentError("job " + job_id + " (" + response.job().kernel() +
+                                      ") is no sweep: it has one task");
   }
   return std::move(*response.mutable_sweep());
 }

@@ -110,8 +110,8 @@ absl::StatusOr<std::string> Client::SubmitProgram(const v1::Program& program, co
   return response.job_id();
 }
 
-absl::StatusOr<v1::ProgramOutputResponse> Client::ProgramOutput(const std::string& job_id, std::uint64_t from, std::uint64_t task,
-                                                                const Cancellation* cancellation) {
+absl::StatusOr<v1::ProgramOutputResponse> Client::ProgramOutput(const std::string& job_id, std::uint64_t from,
+                                                                std::uint64_t task, const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::ProgramOutputRequest request;
   request.set_job_id(job_id);

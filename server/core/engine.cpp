@@ -222,10 +222,9 @@ absl::StatusOr<std::shared_ptr<SweepRun>> Engine::PrepareSweep(const Principal& 
                                                                HeldJobs::Prepared& prepared) const {
   if (request.sweep == nullptr) return nullptr;
   if (prepared.held) {
-    return InvalidField("sweep",
-                        absl::StrCat("a sweep takes what is there: job ", prepared.lookup.jobs.front().value(),
-                                     ", for which it would wait, has not ended (hotplate wait ",
-                                     prepared.lookup.jobs.front().value(), ")"));
+    return InvalidField("sweep", absl::StrCat("a sweep takes what is there: job ", prepared.lookup.jobs.front().value(),
+                                              ", for which it would wait, has not ended (hotplate wait ",
+                                              prepared.lookup.jobs.front().value(), ")"));
   }
   return sweeps_.Prepare(who, request, prepared.bound, SweepRun::Memory::kTake);
 }

@@ -5,9 +5,10 @@
 //              the sessions, and use that is no job.
 //   run/       what runs: devices, lanes and their threads, receipts, what happens by time, the drain.
 //   arrays/    the arrays that the daemon holds, and their copies on devices.
-// sweeps/ has the tasks of jobs that have many, each of which goes through schedule/ and run/ like a job. held_jobs.h has those that wait for other jobs, from their check to the queue. No part calls another one under its
-// lock, but sessions the arrays, and what jobs wait for (jobs/dependencies.h) jobs and arrays. A job is therefore owned
-// by one of them at a time: the scheduler's Take and Remove decide who gets it, and only that one may end it.
+// sweeps/ has the tasks of jobs that have many, each of which goes through schedule/ and run/ like a job. held_jobs.h
+// has those that wait for other jobs, from their check to the queue. No part calls another one under its lock, but
+// sessions the arrays, and what jobs wait for (jobs/dependencies.h) jobs and arrays. A job is therefore owned by one of
+// them at a time: the scheduler's Take and Remove decide who gets it, and only that one may end it.
 //
 // The life of a job:
 //   1. Submit binds the request to the kernel's spec, resolves its arrays, plans its memory and checks limits:

@@ -281,8 +281,8 @@ struct JobSnapshot {
   std::string graph, node;
   std::vector<JobId> depends_on, waits_for;  // the latter: those of the former that have not ended
   std::vector<StateChange> changes;
-  std::shared_ptr<const JobEnd> end;  // null while it goes on
-  std::shared_ptr<OutsideWork> work;  // null: a kernel's job
+  std::shared_ptr<const JobEnd> end;           // null while it goes on
+  std::shared_ptr<OutsideWork> work;           // null: a kernel's job
   std::shared_ptr<const SweepRun> sweep = {};  // of a sweep of this daemon's; one of another has its outcome in `end`
 };
 

@@ -59,9 +59,10 @@ void DurableTasks::WriteNow(std::uint64_t job, const core::TaskRows& rows) {
   if (written.ok()) return;
   MutexLock lock(mutex_);
   if (!complained_.insert(job).second) return;
-  log_(core::LogLevel::kWarning,
-       absl::StrCat("tasks of job ", job, " that have ended are not written down; should this daemon die, the next one ",
-                    "would run them again: ", written.message()));
+  log_(
+      core::LogLevel::kWarning,
+      absl::StrCat("tasks of job ", job, " that have ended are not written down; should this daemon die, the next one ",
+                   "would run them again: ", written.message()));
 }
 
 absl::Status DurableTasks::Append(std::uint64_t job, std::span<const journal::TaskEnd> tasks) {
@@ -87,8 +88,8 @@ absl::Status DurableTasks::Restore(std::uint64_t job, core::SweepRun& sweep) {
   if (absl::IsNotFound(facts.status())) return absl::OkStatus();
   if (!facts.ok()) return facts.status();
   if (foreign) {
-    log_(core::LogLevel::kWarning, absl::StrCat(PathOf(job), " has tasks that are none of job ", job,
-                                                " as it is now: they run again"));
+    log_(core::LogLevel::kWarning,
+         absl::StrCat(PathOf(job), " has tasks that are none of job ", job, " as it is now: they run again"));
   }
   return Append(job, {});
 }

@@ -1,9 +1,9 @@
-// The tasks of a sweep that have ended, with what they left, so that the next daemon need not run them again. One file of
-// a job in the spool (jobs/31/tasks.log), which only grows, by batches:
+// The tasks of a sweep that have ended, with what they left, so that the next daemon need not run them again. One file
+// of a job in the spool (jobs/31/tasks.log), which only grows, by batches:
 //   length of the payload (8 bytes), the payload, its SHA-256
 //   payload: for each task its row, number, state, error and data, lengths before what has any (little-endian)
-// A batch counts when it is whole: the one that a killed daemon was writing is cut off by the next. A batch without tasks
-// marks the beginning of another daemon's work.
+// A batch counts when it is whole: the one that a killed daemon was writing is cut off by the next. A batch without
+// tasks marks the beginning of another daemon's work.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class TaskLog {
 };
 
 struct TaskLogFacts {
-  std::uint64_t bytes = 0;                // of whole batches
+  std::uint64_t bytes = 0;  // of whole batches
   std::uint64_t marks_since_last_task = 0;
 };
 // Calls `take` for each task of the whole batches, in their order. NOT_FOUND if there is no such file.

@@ -44,9 +44,11 @@ absl::StatusOr<FoundProgram> FindTaskOf(const ServiceContext& context, const cor
       return found;
     }
   }
-  return absl::InvalidArgumentError(absl::StrCat("nothing that task ", task, " of job ", job.id.value(),
-                                          " has printed is there: it has not begun, is no task of it, or its output is "
-                                          "kept no longer (", tasks, " tasks)"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("nothing that task ", task, " of job ", job.id.value(),
+                   " has printed is there: it has not begun, is no task of it, or its output is "
+                   "kept no longer (",
+                   tasks, " tasks)"));
 }
 
 absl::StatusOr<FoundProgram> FindProgramOf(const ServiceContext& context, const core::Principal& who,
@@ -153,6 +155,10 @@ grpc::ServerUnaryReactor* ProgramsService::Signal(grpc::CallbackServerContext* c
     if (program->is_function) {
       return absl::InvalidArgumentError("job " + program->id.value() +
                                         " is a call of a function, which takes no signals: cancel it");
+    }
+    if (program->is_task) {
+      return absl::InvalidArgumentError("job " + program->id.value() +
+                                        " is a sweep, whose tasks take no signals: cancel it");
     }
     if (!program->ended) program->streams->Signal(*number);
     response->set_generation(context_.generation());

@@ -82,9 +82,10 @@ absl::StatusOr<std::shared_ptr<const core::SweepPlan>> SweepOf(const v1::JobSpec
   for (const v1::SweepAxis& axis : spec.sweep().axes()) {
     if (!spec.params().contains(axis.name())) continue;
     const std::string field = "params." + axis.name();
-    return InvalidField(field, absl::StrCat(axis.name(), " is ",
-                                            hotplate::ToString(FromProto(spec.params().at(axis.name())).value_or(false)),
-                                            " by itself, and swept over as well: give it once"));
+    return InvalidField(
+        field,
+        absl::StrCat(axis.name(), " is ", hotplate::ToString(FromProto(spec.params().at(axis.name())).value_or(false)),
+                     " by itself, and swept over as well: give it once"));
   }
   v1::JobSpec kept = spec;
   kept.clear_request_id();
@@ -95,7 +96,8 @@ absl::StatusOr<std::shared_ptr<const core::SweepPlan>> SweepOf(const v1::JobSpec
 
 absl::StatusOr<std::shared_ptr<const core::SweepPlan>> SweepOf(const v1::Program& program) {
   if (!program.graph().empty()) {
-    return InvalidField("sweep", absl::StrCat("graph is ", Quoted(program.graph()), ": a sweep cannot be a part of one"));
+    return InvalidField("sweep",
+                        absl::StrCat("graph is ", Quoted(program.graph()), ": a sweep cannot be a part of one"));
   }
   // The rest has what others must not see.
   v1::JobSpec kept;

@@ -67,9 +67,9 @@ void TaskStreams::End(std::uint64_t task) {
   ended_.emplace_back(task, bytes);
   bytes_ += bytes;
   while (bytes_ > kMostKept && ended_.size() > 1) {
-    const auto [oldest, its_bytes] = ended_.front();
+    const std::uint64_t oldest = ended_.front().first;
+    bytes_ -= ended_.front().second;
     ended_.pop_front();
-    bytes_ -= its_bytes;
     // One that runs again has streams of its own.
     const bool again = std::any_of(ended_.begin(), ended_.end(), [&](const auto& one) { return one.first == oldest; });
     const auto old = streams_.find(oldest);

@@ -71,6 +71,18 @@ class Sweeps(Durable):
         self.hotplate("eval", "a*x + 1", f"x={x}", "--each", "a=1..4", "-o", out)
         np.testing.assert_array_equal(np.load(out), np.arange(1, 5)[:, None] * np.arange(3.0) + 1)
 
+    def test_the_daemon_reads_and_writes_files_once(self):
+        x, y = self.folder / "in.npy", self.folder / "out.npy"
+        np.save(x, np.arange(4.0))
+        job = self.submit("eval", "a*x", f"x=path:{x}", "--each", "a=1..3", "-o", f"path:{y}")
+        self.hotplate("wait", job)
+        np.testing.assert_array_equal(np.load(y), np.arange(1, 4)[:, None] * np.arange(4.0))
+        self.hotplate("put", x, "--name", "X", "--replace")
+        job = self.submit("eval", "a*x", "x=array:X", "--each", "a=1..3", "-o", "array:Y")
+        self.hotplate("wait", job)
+        self.hotplate("get", "Y", "-o", self.folder / "y.npy")
+        np.testing.assert_array_equal(np.load(self.folder / "y.npy"), np.load(y))
+
     def test_bad_words_are_refused_before_anything_runs(self):
         files = {"empty.csv": "", "heads.csv": "n\n", "ragged.csv": "n,x_max\n1,2\n3\n", "unknown.csv": "m\n1\n",
                  "word.csv": "n\none\n", "quote.csv": 'n\n"1\n', "twice.csv": "n,n\n1,2\n"}

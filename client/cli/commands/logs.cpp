@@ -84,8 +84,9 @@ class Printer {
 // From the journals. NOT_FOUND if they lack the job.
 absl::Status LogsOfKept(const Invocation& call, const std::string& word) {
   if (call.arguments.Text("task"))
-    return WithNextStep(absl::FailedPreconditionError("--task: what a task has printed is asked of a daemon of that name"),
-                        "hotplate up");
+    return WithNextStep(
+        absl::FailedPreconditionError("--task: what a task has printed is asked of a daemon of that name"),
+        "hotplate up");
   auto kept = KeptJobs::Open(call);
   if (!kept.ok()) return absl::NotFoundError(kept.status().message());
   const auto ids = kept->Select({word}, call.arguments.Text("server").value_or(""));

@@ -103,8 +103,7 @@ class Planner {
     if (names.empty() && (!arguments_.All("each").empty() || arguments_.Text("each-file"))) {
       return absl::InvalidArgumentError(plan_.kernel.name() + " has no parameters to sweep over (--each)");
     }
-    auto sweep = SweepFrom(arguments_, {is_expression ? "the expression" : plan_.kernel.name(),
-                                        names, parse});
+    auto sweep = SweepFrom(arguments_, {is_expression ? "the expression" : plan_.kernel.name(), names, parse});
     if (!sweep.ok()) return sweep.status();
     plan_.options.sweep = *std::move(sweep);
     return absl::OkStatus();

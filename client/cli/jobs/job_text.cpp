@@ -224,9 +224,11 @@ std::string JobPage(const v1::Job& job, bool colour, bool from_daemon) {
   if (job.has_end_time()) table.Row({"ended", Clock(job.end_time())});
   page += table.Text();
   if (!job.error().message().empty()) page += "  error      " + Printable(job.error().message()) + "\n";
-  for (const v1::TaskFailure& failure : job.task_failures()) page += "  failed     " + Printable(FailureText(failure)) + "\n";
+  for (const v1::TaskFailure& failure : job.task_failures())
+    page += "  failed     " + Printable(FailureText(failure)) + "\n";
   if (static_cast<std::uint64_t>(job.task_failures_size()) < job.tasks().failed() && job.task_failures_size() > 0)
-    page += "  failed     … and " + std::to_string(job.tasks().failed() - static_cast<std::uint64_t>(job.task_failures_size())) + " more\n";
+    page += "  failed     … and " +
+            std::to_string(job.tasks().failed() - static_cast<std::uint64_t>(job.task_failures_size())) + " more\n";
   if (job.has_receipt()) page += "receipt  " + ReceiptText(job.receipt(), job.state());
   return page;
 }

@@ -167,7 +167,9 @@ absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const ProgramWord
   program.set_request_id(call.arguments.Text("request-id").value_or(""));
   program.set_no_rerun(call.arguments.Flag("no-rerun"));
   for (const std::string& id : SplitAt(call.arguments.All("after"), ',')) program.add_after()->set_job_id(id);
-  const auto parse = [](const std::string&, const std::string& text) { return absl::StatusOr<client::ParamValue>(AsTold(text)); };
+  const auto parse = [](const std::string&, const std::string& text) {
+    return absl::StatusOr<client::ParamValue>(AsTold(text));
+  };
   const auto sweep = SweepFrom(call.arguments, {"the program", {}, parse});
   if (!sweep.ok()) return sweep.status();
   if (*sweep) *program.mutable_sweep() = **sweep;

@@ -35,16 +35,16 @@ absl::StatusOr<EarlierSweep> FindEarlier(client::Client& client, const std::stri
                         "wait for it: hotplate wait " + *id);
   }
   if (outcome->incomplete().empty()) {
-    return absl::InvalidArgumentError("--failed-of " + *id + ": all of its " + std::to_string(outcome->counts().total()) +
-                                      " tasks completed");
+    return absl::InvalidArgumentError("--failed-of " + *id + ": all of its " +
+                                      std::to_string(outcome->counts().total()) + " tasks completed");
   }
   return EarlierSweep{*id, *std::move(outcome)};
 }
 
 absl::Status KeepIncomplete(const EarlierSweep& earlier, v1::Sweep& sweep) {
   if (!SameValues(earlier.outcome.job().sweep(), sweep)) {
-    return absl::InvalidArgumentError("--failed-of " + earlier.job_id + ": that sweep was over " + Words(earlier.outcome) +
-                                      "; repeat its --each as it was");
+    return absl::InvalidArgumentError("--failed-of " + earlier.job_id + ": that sweep was over " +
+                                      Words(earlier.outcome) + "; repeat its --each as it was");
   }
   *sweep.mutable_only() = earlier.outcome.incomplete();
   return absl::OkStatus();
@@ -73,8 +73,8 @@ absl::StatusOr<client::JobOptions> SameJob(const EarlierSweep& earlier) {
   options.expression = spec.expression();
   options.no_rerun = spec.no_rerun();
   if (spec.has_time_limit()) {
-    options.time_limit = std::chrono::seconds(spec.time_limit().seconds()) +
-                         std::chrono::nanoseconds(spec.time_limit().nanos());
+    options.time_limit =
+        std::chrono::seconds(spec.time_limit().seconds()) + std::chrono::nanoseconds(spec.time_limit().nanos());
   }
   options.sweep = spec.sweep();
   *options.sweep->mutable_only() = earlier.outcome.incomplete();

@@ -19,8 +19,8 @@ absl::StatusOr<EarlierSweep> FindEarlier(client::Client& client, const std::stri
 // Leaves only those tasks of `sweep`. INVALID_ARGUMENT: it is not over the same values as the earlier one.
 absl::Status KeepIncomplete(const EarlierSweep& earlier, v1::Sweep& sweep);
 
-// The earlier job once more, without the tasks that completed. INVALID_ARGUMENT: only its own words can say what it was,
-// since it is a program, or has inputs.
+// The earlier job once more, without the tasks that completed. INVALID_ARGUMENT: only its own words can say what it
+// was, since it is a program, or has inputs.
 absl::StatusOr<client::JobOptions> SameJob(const EarlierSweep& earlier);
 
 }  // namespace hotplate::cli

@@ -84,8 +84,9 @@ absl::StatusOr<CsvTable> ReadCsv(const std::string& path) {
           return absl::OkStatus();
         }
         if (cells->size() != table.heads.size()) {
-          return absl::InvalidArgumentError(where + " has " + std::to_string(cells->size()) + " cells, the first line " +
-                                            std::to_string(table.heads.size()) + ": " + Quoted(line));
+          return absl::InvalidArgumentError(where + " has " + std::to_string(cells->size()) +
+                                            " cells, the first line " + std::to_string(table.heads.size()) + ": " +
+                                            Quoted(line));
         }
         if (table.rows.size() == kMostTasks) return TooManyRows(where);
         table.rows.push_back({number, *std::move(cells)});
@@ -93,7 +94,8 @@ absl::StatusOr<CsvTable> ReadCsv(const std::string& path) {
       });
   if (!read.ok()) return read;
   if (table.heads.empty()) {
-    return absl::InvalidArgumentError("--each-file " + path + " is empty: its first line has the parameters' names, and "
+    return absl::InvalidArgumentError("--each-file " + path +
+                                      " is empty: its first line has the parameters' names, and "
                                       "each other one a task's values");
   }
   if (table.rows.empty()) {

@@ -18,8 +18,9 @@ struct CsvTable {
   std::vector<CsvRow> rows;  // each with a cell for each head
 };
 
-// Cells are separated by commas; one in double quotes may have commas and, doubled, quotes in it. Blanks around a cell do
-// not count, and neither do empty lines. INVALID_ARGUMENT, with the line: no rows, or one with too few or too many cells.
+// Cells are separated by commas; one in double quotes may have commas and, doubled, quotes in it. Blanks around a cell
+// do not count, and neither do empty lines. INVALID_ARGUMENT, with the line: no rows, or one with too few or too many
+// cells.
 absl::StatusOr<CsvTable> ReadCsv(const std::string& path);
 // Without those that are empty. INVALID_ARGUMENT if there are none.
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::string& path);

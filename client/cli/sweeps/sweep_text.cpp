@@ -42,7 +42,8 @@ std::string JsonOf(const v1::ParamValue& value) {
 }
 
 // Calls `visit` with the rows and the numbers of the tasks, in order, until it returns false.
-void EachTask(const v1::SweepOutcome& outcome, const std::function<bool(std::uint64_t row, std::uint64_t task)>& visit) {
+void EachTask(const v1::SweepOutcome& outcome,
+              const std::function<bool(std::uint64_t row, std::uint64_t task)>& visit) {
   const v1::Sweep& sweep = outcome.job().sweep();
   if (sweep.only().empty()) {
     for (std::uint64_t row = 0; row < outcome.counts().total(); ++row)
@@ -87,8 +88,8 @@ std::string FailureText(const v1::TaskFailure& failure) {
 
 absl::Status TasksFailed(const std::string& job_id, const v1::SweepOutcome& outcome) {
   if (outcome.counts().failed() == 0) return absl::OkStatus();
-  std::string text = std::to_string(outcome.counts().failed()) + " of " + std::to_string(outcome.counts().total()) +
-                     " tasks failed";
+  std::string text =
+      std::to_string(outcome.counts().failed()) + " of " + std::to_string(outcome.counts().total()) + " tasks failed";
   if (outcome.failures_size() > 0) text += "; " + Printable(FailureText(outcome.failures(0)));
   return WithExitCode(WithNextStep(absl::AbortedError("job " + job_id + ": " + text),
                                    "hotplate show " + job_id + " · hotplate submit --failed-of " + job_id),
@@ -158,7 +159,8 @@ std::string SweepJson(const client::JobResult& result, const std::vector<std::st
   EachTask(outcome, [&](std::uint64_t row, std::uint64_t task) {
     JsonObject values, results, one;
     const std::vector<v1::ParamValue> given = ValuesOf(sweep, task);
-    for (int i = 0; i < sweep.axes_size(); ++i) values.Raw(sweep.axes(i).name(), JsonOf(given[static_cast<std::size_t>(i)]));
+    for (int i = 0; i < sweep.axes_size(); ++i)
+      values.Raw(sweep.axes(i).name(), JsonOf(given[static_cast<std::size_t>(i)]));
     const bool failed = incomplete.Has(task);
     for (const std::string& name : outputs) {
       const client::OutputArray& output = result.outputs.at(name);

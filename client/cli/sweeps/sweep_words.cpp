@@ -40,8 +40,8 @@ std::string TooMany(const std::string& where, double tasks) {
 absl::StatusOr<std::string> NameOf(const std::string& word, const std::string& where, const SweptNames& swept) {
   if (swept.names.empty()) {
     const bool is_name = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-                           return std::isalnum(c) != 0 || c == '_';
-                         }) && std::isdigit(static_cast<unsigned char>(word[0])) == 0;
+      return std::isalnum(c) != 0 || c == '_';
+    }) && std::isdigit(static_cast<unsigned char>(word[0])) == 0;
     if (is_name && word != "task") return word;
     return Wrong(where + ": " + Quoted(word) + " is no name for a variable" +
                  (word == "task" ? ": HOTPLATE_TASK is the task's number" : ": letters, digits and _ make one"));
@@ -63,8 +63,7 @@ absl::StatusOr<std::uint64_t> CountOf(const std::string& where, const client::Pa
   if (by == 0) return Wrong(where + ": the step is 0");
   if ((to - from) * by < 0) {
     return Wrong(where + ": there is nothing from the first value to the last in steps of " +
-                 (by == 1 ? std::string("1; for falling values give a negative step, as in 5..1:-1")
-                          : "that sign") +
+                 (by == 1 ? std::string("1; for falling values give a negative step, as in 5..1:-1") : "that sign") +
                  ": the sweep has 0 tasks");
   }
   const auto *i = std::get_if<std::int64_t>(&first), *j = std::get_if<std::int64_t>(&last),
@@ -90,8 +89,10 @@ absl::StatusOr<v1::SweepAxis> RangeFrom(const std::string& name, const std::stri
   for (auto& [text, value] : parts) {
     auto parsed = swept.parse(name, text);
     if (!parsed.ok()) return Wrong(where + ": " + std::string(parsed.status().message()));
-    if (!AsNumber(*parsed)) return Wrong(where + ": " + Quoted(text) + " is no number, so there is no range; name the "
-                                                                      "values, separated by commas");
+    if (!AsNumber(*parsed))
+      return Wrong(where + ": " + Quoted(text) +
+                   " is no number, so there is no range; name the "
+                   "values, separated by commas");
     value = *std::move(parsed);
   }
   // A step need not be a value that the parameter can have.
@@ -194,7 +195,9 @@ std::vector<OptionSpec> SweepOptions() {
       {.names = "--max-fails",
        .value = "N",
        .help = "with --each: end the job FAILED when more than N tasks have failed (default: when all have)"},
-      {.names = "--retries", .value = "N", .help = "with --each: run a task that fails up to N times again (default 0)"},
+      {.names = "--retries",
+       .value = "N",
+       .help = "with --each: run a task that fails up to N times again (default 0)"},
   };
 }
 
@@ -222,7 +225,8 @@ absl::StatusOr<v1::SweepAxis> AxisFrom(const std::string& name, const std::strin
   for (std::size_t begin = 0; begin <= values.size();) {
     const std::size_t end = std::min(values.find(',', begin), values.size());
     const auto value = swept.parse(name, values.substr(begin, end - begin));
-    if (!value.ok()) return Wrong("--each " + name + "=" + Quoted(values) + ": " + std::string(value.status().message()));
+    if (!value.ok())
+      return Wrong("--each " + name + "=" + Quoted(values) + ": " + std::string(value.status().message()));
     SetValue(*value, *axis.mutable_list()->add_values());
     begin = end + 1;
   }

@@ -30,8 +30,8 @@ struct SweptNames {
   absl::FunctionRef<absl::StatusOr<client::ParamValue>(const std::string& name, const std::string& text)> parse;
 };
 
-// The sweep that was asked for; nothing without --each and its like. INVALID_ARGUMENT names what is wrong and its value.
-// Reads the file of --each-file or --each-line.
+// The sweep that was asked for; nothing without --each and its like. INVALID_ARGUMENT names what is wrong and its
+// value. Reads the file of --each-file or --each-line.
 absl::StatusOr<std::optional<v1::Sweep>> SweepFrom(const Arguments& arguments, const SweptNames& swept);
 
 // One axis: "1..10", "0..1:0.25", "10..1:-3", "2,3,5". For SweepFrom, and tests.

@@ -33,8 +33,6 @@ class TaskRunner {
   // Inputs that lie on a device alone, for work that cannot reach them there.
   absl::Status BringToHost(const Job& job);
   void Describe(const Job& job);
-  // Writes the outputs that go to files, all of them before the first takes its place. CANCELLED as for Gather.
-  absl::Status WriteFiles(Job& job, std::vector<JobOutputValue>& outputs);
   // Copies an output that is smaller than planned to memory of its own size.
   absl::Status CutToSize(const Job& job, std::size_t output, JobOutputValue& value);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status.h"
@@ -20,8 +21,30 @@ absl::Status OfTask(const std::string& task, const absl::Status& status) {
   return Refused(status.code(), violations);
 }
 
+// An input in a file is read once for all tasks, which then see the same, whatever becomes of the file.
+absl::StatusOr<std::shared_ptr<const HostBuffer>> ReadOnce(const BoundInput& input, const Signature& signature,
+                                                           ArrayStore& arrays) {
+  std::shared_ptr<const NpyFile> file = input.file;
+  if (file == nullptr) {
+    std::variant<NpyFile, NpyError> opened = NpyFile::Open(input.stored);
+    if (const auto* error = std::get_if<NpyError>(&opened)) {
+      return absl::FailedPreconditionError(absl::StrCat(input.stored, ": ", error->message));
+    }
+    file = std::make_shared<const NpyFile>(std::get<NpyFile>(std::move(opened)));
+  }
+  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = arrays.AllocateBuffer(ByteSize(signature).value_or(0));
+  if (!buffer.ok()) return buffer.status();
+  if (file->signature() != signature) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the file has ", hotplate::ToString(file->signature()), " by now"));
+  }
+  if (const auto error = file->Read((*buffer)->bytes())) return absl::FailedPreconditionError(error->message);
+  return std::shared_ptr<const HostBuffer>(*std::move(buffer));
+}
+
 // A request whose inputs are those of a job that was bound: any number of tasks can be made of it.
-JobRequest BaseOf(const JobRequest& request, const BoundJob& first) {
+absl::StatusOr<JobRequest> BaseOf(const JobRequest& request, BoundJob& first, SweepRun::Memory memory,
+                                  ArrayStore& arrays) {
   JobRequest base = request;
   base.sweep = nullptr;
   base.outputs.clear();
@@ -34,10 +57,14 @@ JobRequest BaseOf(const JobRequest& request, const BoundJob& first) {
     JobInput& input = base.inputs.emplace_back();
     input.name = first.call.spec->inputs()[i].name;
     input.signature = first.call.inputs[i];
-    const BoundInput& bound = first.inputs[i];
+    BoundInput& bound = first.inputs[i];
+    if (bound.buffer == nullptr && (bound.file != nullptr || !bound.stored.empty()) &&
+        memory == SweepRun::Memory::kTake) {
+      absl::StatusOr<std::shared_ptr<const HostBuffer>> read = ReadOnce(bound, input.signature, arrays);
+      if (!read.ok()) return Named(input.name, read.status());
+      bound = BoundInput{.buffer = *std::move(read), .file = nullptr};
+    }
     if (bound.buffer != nullptr) input.source = bound.buffer;
-    if (bound.file != nullptr) input.source = bound.file;
-    if (!bound.stored.empty()) input.source = StoredArray{bound.stored};
   }
   return base;
 }
@@ -46,7 +73,9 @@ JobRequest BaseOf(const JobRequest& request, const BoundJob& first) {
 
 absl::StatusOr<std::shared_ptr<SweepRun>> SweepRun::Prepare(const Parts& parts, const Principal& who,
                                                             const JobRequest& request, BoundJob& first, Memory memory) {
-  std::shared_ptr<SweepRun> run(new SweepRun(parts, who, BaseOf(request, first), request.sweep));
+  absl::StatusOr<JobRequest> base = BaseOf(request, first, memory, parts.arrays);
+  if (!base.ok()) return base.status();
+  std::shared_ptr<SweepRun> run(new SweepRun(parts, who, *std::move(base), request.sweep));
   if (absl::Status status = run->CheckTasks(first, memory); !status.ok()) return status;
   if (absl::Status status = run->TakeOutputs(first, memory); !status.ok()) return status;
   MutexLock lock(run->mutex_);
@@ -97,7 +126,8 @@ absl::Status SweepRun::TakeOutputs(BoundJob& first, Memory memory) {
     const std::string& name = spec.outputs()[i].name;
     const std::string field = "outputs." + name;
     if (spec.output_rules()[i].shape.at_most) {
-      return InvalidField(field, absl::StrCat(name, ": its size depends on the data, so that the tasks' cannot become "
+      return InvalidField(field, absl::StrCat(name,
+                                              ": its size depends on the data, so that the tasks' cannot become "
                                               "one array; submit them as jobs of their own"));
     }
     Signature& signature = first.call.outputs[i];
@@ -105,17 +135,19 @@ absl::Status SweepRun::TakeOutputs(BoundJob& first, Memory memory) {
     signature.shape.insert(signature.shape.begin(), static_cast<std::int64_t>(plan_->rows()));
     const std::optional<std::size_t> bytes = ByteSize(signature);
     if (!bytes) {
-      return InvalidField(field, absl::StrCat(name, ": the array of all tasks' would be ",
-                                              hotplate::ToString(signature), ", which has too many dimensions or bytes"));
+      return InvalidField(field,
+                          absl::StrCat(name, ": the array of all tasks' would be ", hotplate::ToString(signature),
+                                       ", which has too many dimensions or bytes"));
     }
     total += *bytes;
     const bool array_too_large = limits.array_bytes != 0 && *bytes > limits.array_bytes;
     if (array_too_large || (limits.total_bytes != 0 && total > limits.total_bytes)) {
-      return Refused(absl::StatusCode::kResourceExhausted,
-                     {{field, absl::StrCat(name, ": of all ", plan_->rows(), " tasks it is ",
-                                           hotplate::ToString(signature), " and has ", *bytes, " bytes; the daemon's limit ",
-                                           array_too_large ? absl::StrCat("max-array-bytes is ", limits.array_bytes)
-                                                           : absl::StrCat("array-bytes is ", limits.total_bytes))}});
+      return Refused(
+          absl::StatusCode::kResourceExhausted,
+          {{field, absl::StrCat(name, ": of all ", plan_->rows(), " tasks it is ", hotplate::ToString(signature),
+                                " and has ", *bytes, " bytes; the daemon's limit ",
+                                array_too_large ? absl::StrCat("max-array-bytes is ", limits.array_bytes)
+                                                : absl::StrCat("array-bytes is ", limits.total_bytes))}});
     }
     first.outputs[i].bytes = *bytes;
     Output& output = outputs_.emplace_back(Output{name, signature, row_bytes, nullptr});
@@ -144,7 +176,8 @@ bool SweepRun::Restore(const TaskRow& done, std::span<const std::byte> bytes) {
   }
   if (base_.work == nullptr && bytes.size() != expected) return false;
   for (const Output& output : outputs_) {
-    if (output.row_bytes > 0) std::memcpy(output.buffer->data() + row * output.row_bytes, bytes.data(), output.row_bytes);
+    if (output.row_bytes > 0)
+      std::memcpy(output.buffer->data() + row * output.row_bytes, bytes.data(), output.row_bytes);
     bytes = bytes.subspan(output.row_bytes);
   }
   if (again) return true;

@@ -1,8 +1,8 @@
 // The tasks of a sweep: which values each of them gives to the parameters. Pure.
 //
-// Tasks are numbered from 0, over all combinations of the axes' values: the last axis varies fastest. Where the axes are
-// the columns of a table, task i has the i-th value of each. A plan may have only some of these tasks, as one has that
-// runs failed ones again: each keeps its number, and has the next free row of the results.
+// Tasks are numbered from 0, over all combinations of the axes' values: the last axis varies fastest. Where the axes
+// are the columns of a table, task i has the i-th value of each. A plan may have only some of these tasks, as one has
+// that runs failed ones again: each keeps its number, and has the next free row of the results.
 #pragma once
 
 #include <cstdint>

@@ -122,9 +122,9 @@ JobEnd SweepRun::MakeEnd(Job& job, std::vector<ArrayId>& owned) {
   const TaskCounts& counts = outcome->counts;
   if (stop == Stop::kCancelled) {
     end.state = JobState::kCancelled;
-    end.error = absl::CancelledError(absl::StrCat("job ", job.id.value(), " ", parts_.jobs.StandingOf(job).cancel_reason,
-                                                  " when ", counts.completed + counts.failed, " of ", counts.total,
-                                                  " tasks had ended"));
+    end.error = absl::CancelledError(
+        absl::StrCat("job ", job.id.value(), " ", parts_.jobs.StandingOf(job).cancel_reason, " when ",
+                     counts.completed + counts.failed, " of ", counts.total, " tasks had ended"));
     return end;
   }
   if (stop == Stop::kTooManyFailed || counts.completed == 0) {
@@ -133,17 +133,23 @@ JobEnd SweepRun::MakeEnd(Job& job, std::vector<ArrayId>& owned) {
     if (stop == Stop::kTooManyFailed) {
       absl::StrAppend(&text, " (more than ", *plan_->parts().most_failed, " end the sweep: --max-fails)");
     }
-    end.error = absl::Status(outcome->failures.empty() ? absl::StatusCode::kInternal
-                                                       : outcome->failures.front().error.code(),
-                             text);
+    end.error = absl::Status(
+        outcome->failures.empty() ? absl::StatusCode::kInternal : outcome->failures.front().error.code(), text);
     return end;
   }
   FillIncomplete();
   MutexLock lock(mutex_);
   for (Output& output : outputs_) {
-    end.outputs.push_back({.name = output.name, .signature = output.signature, .data = std::move(output.buffer), .array = {}});
+    end.outputs.push_back(
+        {.name = output.name, .signature = output.signature, .data = std::move(output.buffer), .array = {}});
   }
   lock.Unlock();
+  end.error = WriteFiles(job.bound, job.control, end.outputs);
+  if (!end.error.ok()) {
+    end.state = JobState::kFailed;
+    end.outputs.clear();
+    return end;
+  }
   end.error = PlaceOutputs(job, parts_.jobs.StandingOf(job), parts_.inline_bytes, parts_.sessions, parts_.arrays,
                            end.outputs, owned);
   if (!end.error.ok()) {

@@ -110,9 +110,8 @@ absl::StatusOr<std::shared_ptr<Job>> SweepRun::MakeTask(const std::shared_ptr<Jo
   task->task_of = shared_from_this();
   task->row = row;
   task->submit_time = parts_.clock.Now();
-  if (absl::Status status = Apply(*task, {.kind = JobEvent::Kind::kSubmitted,
-                                          .time = parts_.clock.WallNow(),
-                                          .at = task->submit_time});
+  if (absl::Status status =
+          Apply(*task, {.kind = JobEvent::Kind::kSubmitted, .time = parts_.clock.WallNow(), .at = task->submit_time});
       !status.ok()) {
     return status;
   }
@@ -218,14 +217,14 @@ void SweepRun::Look() {
   const auto is_due = [&] {
     mutex_.AssertHeld();
     if (parts_.log == nullptr || !job->durable) unflushed_.clear();
-    return !over_ && !unflushed_.empty() &&
-           (places_taken_ == 0 || parts_.clock.Now() - flushed_ >= kFlushInterval);
+    return !unflushed_.empty() && (places_taken_ == 0 || parts_.clock.Now() - flushed_ >= kFlushInterval);
   };
   {
     MutexLock lock(mutex_);
     if (!is_due()) return;
   }
   MutexLock writing(writing_);
+  if (all_written_) return;
   TaskRows done;
   {
     MutexLock lock(mutex_);
@@ -251,7 +250,11 @@ void SweepRun::EndIfOver() {
     over_ = true;
     if (stop_ != Stop::kNo) started_ = true;  // it need not be told of one that ends before it began
   }
-  { MutexLock writing(writing_); }  // nothing is written after the end
+  Look();
+  {
+    MutexLock writing(writing_);
+    all_written_ = true;
+  }
   parts_.scheduler.Remove(*job);
   Started("", parts_.clock.Now());  // where daemons before this one have run all tasks
   std::vector<ArrayId> owned;

@@ -2,9 +2,11 @@
 // known by its id and their number ("31.7"). It makes them as lanes take them, so that only some exist at a time, and
 // collects what they leave: row after row of outputs that were there from the beginning, and a state of one byte.
 //   1. Prepare checks every task, and takes the memory of the whole result: what does not fit is refused.
-//   2. Begin queues the first tasks. As each ends (Ended), the next is queued. A failed one is queued again where the plan
+//   2. Begin queues the first tasks. As each ends (Ended), the next is queued. A failed one is queued again where the
+//   plan
 //      says so.
-//   3. Rows that are complete go to the log every kFlushInterval (JobLog::WriteTasks), from which Restore has them in the
+//   3. Rows that are complete go to the log every kFlushInterval (JobLog::WriteTasks), from which Restore has them in
+//   the
 //      next daemon.
 //   4. The last task's end is the job's: COMPLETED, although some may have failed; FAILED if all of them have, or more
 //      than the plan allows.
@@ -125,7 +127,8 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   std::weak_ptr<Job> job_;
   std::size_t window_ = 0;  // of tasks under way
 
-  Mutex writing_;  // held while rows go to the log; mutex_ may be taken under it
+  Mutex writing_;                                       // held while rows go to the log; mutex_ may be taken under it
+  bool all_written_ ABSL_GUARDED_BY(writing_) = false;  // the end is next
   mutable Mutex mutex_;
   std::vector<State> states_ ABSL_GUARDED_BY(mutex_);  // by row
   std::uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;     // rows from here on have not begun

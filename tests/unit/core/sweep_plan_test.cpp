@@ -45,8 +45,7 @@ TEST(SweepPlanTest, TheLastAxisVariesFastest) {
 }
 
 TEST(SweepPlanTest, ATableHasARowATask) {
-  const auto plan =
-      Plan({.axes = {Range("n", 10, -5, 3), List("x", {0.5, std::int64_t{2}, true})}, .is_table = true});
+  const auto plan = Plan({.axes = {Range("n", 10, -5, 3), List("x", {0.5, std::int64_t{2}, true})}, .is_table = true});
   EXPECT_EQ(plan->rows(), 3u);
   EXPECT_EQ(TaskIn(*plan, 0), "task 0 (n=10, x=0.5)");
   EXPECT_EQ(TaskIn(*plan, 1), "task 1 (n=5, x=2)");
@@ -69,8 +68,11 @@ TEST(SweepPlanTest, SomeOfTheTasksKeepTheirNumbers) {
   std::vector<std::uint64_t> tasks;
   for (std::uint64_t row = 0; row < plan->rows(); ++row) tasks.push_back(plan->TaskOf(row));
   EXPECT_THAT(tasks, ElementsAre(3, 4, 10, 98, 99));
-  for (const std::vector<TaskRange>& wrong :
-       {std::vector<TaskRange>{{3, 2}, {4, 1}}, {{99, 2}}, {{100, 1}}, {{5, 0}}, {{1, std::numeric_limits<std::uint64_t>::max()}}}) {
+  for (const std::vector<TaskRange>& wrong : {std::vector<TaskRange>{{3, 2}, {4, 1}},
+                                              {{99, 2}},
+                                              {{100, 1}},
+                                              {{5, 0}},
+                                              {{1, std::numeric_limits<std::uint64_t>::max()}}}) {
     EXPECT_THAT(Refusal({.axes = {Range("n", 0, 1, 100)}, .only = wrong}), HasSubstr("only: "));
   }
 }
@@ -81,7 +83,8 @@ TEST(SweepPlanTest, WhatIsNoSweepIsRefusedWithItsValue) {
   EXPECT_THAT(Refusal({.axes = {List("n", {})}}), HasSubstr("0 tasks"));
   EXPECT_THAT(Refusal({.axes = {Range("n", 1, 0, 2)}}), HasSubstr("its step is 0"));
   EXPECT_THAT(Refusal({.axes = {Range("n", 1, 1, 2), Range("n", 1, 1, 2)}}), HasSubstr("n is swept twice"));
-  EXPECT_THAT(Refusal({.axes = {Range("n", 1, 1, 1'000'000'000)}}), HasSubstr("has 1000000000 tasks; at most 1000000 "));
+  EXPECT_THAT(Refusal({.axes = {Range("n", 1, 1, 1'000'000'000)}}),
+              HasSubstr("has 1000000000 tasks; at most 1000000 "));
   EXPECT_THAT(Refusal({.axes = {Range("n", 1, 1, 1001), Range("m", 1, 1, 1000)}}), HasSubstr("has 1001000 tasks"));
   EXPECT_THAT(Refusal({.axes = {Range("a", 1, 1, std::uint64_t{1} << 40), Range("b", 1, 1, std::uint64_t{1} << 40)}}),
               HasSubstr("at most 1000000"));

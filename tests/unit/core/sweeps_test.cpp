@@ -9,8 +9,8 @@
 namespace hotplate::core::testing {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -111,9 +111,8 @@ TEST_F(SweepsTest, EachOutputIsOneArrayWithARowForEachTask) {
 }
 
 TEST_F(SweepsTest, AFailedTaskIsNamedAndItsRowIsNaN) {
-  bodies_["copy"] = Times([](std::int64_t seed, TaskControl&) {
-    return seed % 4 == 3 ? Outcome::Invalid("it is odd") : Outcome::Ok();
-  });
+  bodies_["copy"] = Times(
+      [](std::int64_t seed, TaskControl&) { return seed % 4 == 3 ? Outcome::Invalid("it is odd") : Outcome::Ok(); });
   Start();
   const auto end = Run(Sweep(Seeds(0, 10)));
   ASSERT_EQ(end->state, JobState::kCompleted) << end->error;

@@ -60,7 +60,8 @@ TEST(SweepWordsTest, RangesAndLists) {
 }
 
 TEST(SweepWordsTest, TheLastOneGivenVariesFastest) {
-  EXPECT_THAT(Tasks({"--each", "n=1,2", "--each", "mode=a,b,c"}), ElementsAre("1 a", "1 b", "1 c", "2 a", "2 b", "2 c"));
+  EXPECT_THAT(Tasks({"--each", "n=1,2", "--each", "mode=a,b,c"}),
+              ElementsAre("1 a", "1 b", "1 c", "2 a", "2 b", "2 c"));
 }
 
 TEST(SweepWordsTest, WithoutThemThereIsNoSweep) {
@@ -70,7 +71,8 @@ TEST(SweepWordsTest, WithoutThemThereIsNoSweep) {
 }
 
 TEST(SweepWordsTest, FaultsAreNamedWithTheirValues) {
-  EXPECT_THAT(Refusal({"--each", "n=5..1"}), HasSubstr("--each n=5..1: there is nothing from the first value to the last"));
+  EXPECT_THAT(Refusal({"--each", "n=5..1"}),
+              HasSubstr("--each n=5..1: there is nothing from the first value to the last"));
   EXPECT_THAT(Refusal({"--each", "n=1..5:-1"}), HasSubstr("of that sign: the sweep has 0 tasks"));
   EXPECT_THAT(Refusal({"--each", "n=1..5:0"}), HasSubstr("the step is 0"));
   EXPECT_THAT(Refusal({"--each", "n=1..5:a"}), HasSubstr("the step \"a\" is no number"));
