@@ -136,7 +136,7 @@ class Sweeps(Durable):
 
     def failing(self, *words, values="1..6"):
         """A sweep of a program that fails for 3 and 5."""
-        script = 'if [ "$HOTPLATE_N" = 3 -o "$HOTPLATE_N" = 5 ]; then echo "no $1" >&2; exit 4; fi; echo "task $HOTPLATE_TASK: $1"'
+        script = 'case $HOTPLATE_N in 3|5) echo "no $1" >&2; exit 4;; esac; echo "task $HOTPLATE_TASK: $1"'
         return self.submit(*words, "--each", f"n={values}", "exec", "sh", "-c", script, "sh", "n is {n}")
 
     def test_programs_are_told_their_values(self):
@@ -205,7 +205,8 @@ class Sweeps(Durable):
         self.hotplate("cancel", self.submit("--failed-of", job))
 
     def test_progress_is_told(self):
-        job = self.submit("--each", "n=1..4", "exec", "sh", "-c", f"while [ ! -e {self.folder}/go$HOTPLATE_N ]; do sleep 0.02; done")
+        script = f"while [ ! -e {self.folder}/go$HOTPLATE_N ]; do sleep 0.02; done"
+        job = self.submit("--each", "n=1..4", "exec", "sh", "-c", script)
         (self.folder / "go1").touch()
         harness.wait_until(lambda: self.shown(job)["tasks"]["completed"] == 1, "the first task had ended")
         self.assertRegex(self.hotplate("show", job), r"tasks +1/4")

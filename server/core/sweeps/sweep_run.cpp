@@ -166,8 +166,8 @@ void SweepRun::Settle(std::uint64_t row, const JobEnd& end, std::shared_ptr<Outs
       states_[row] = State::kCompleted;
       ++completed_;
       unflushed_.push_back({row, plan_->TaskOf(row), end.state, absl::OkStatus(), std::move(work)});
-    } else if (stopped && end.state == JobState::kCancelled) {
-      states_[row] = State::kToRun;
+    } else if (stopped && (end.state == JobState::kCancelled || stop_ == Stop::kSuspended)) {
+      states_[row] = State::kToRun;  // whatever it said when it was told to end
     } else if (!stopped && failed_before_[row] < plan_->parts().retries) {
       ++failed_before_[row];
       states_[row] = State::kToRun;
