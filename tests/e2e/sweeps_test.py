@@ -41,7 +41,7 @@ class Sweeps(Durable):
         self.assertEqual(job["tasks"], {"total": 200, "completed": 200, "failed": 0, "running": 0})
         self.assertEqual(job["swept"], ["n=1..200"])
         self.assertNotIn("n", job["params"])
-        self.assertEqual(job["params"]["x_max"], 1)
+        self.assertEqual(job["params"]["x_max"], {"intValue": 1})
 
     def test_a_grid_and_a_table(self):
         answer = self.answer("run", "integrate2d", "--each", "n=2,4", "--each", "x_max=1,2,3")
@@ -92,7 +92,7 @@ class Sweeps(Durable):
         table = [
             (["--each", "n=5..1"], "n=5..1: there is nothing from the first value to the last"),
             (["--each", "n=1..5:0"], "the step is 0"),
-            (["--each", "x_max=1..1000000000"], "1000000000 values are too many; a sweep has at most 1000000 tasks"),
+            (["--each", "n=1..2000000"], "2000000 values are too many; a sweep has at most 1000000 tasks"),
             (["--each", "n=1..1001", "--each", "x_max=1..1000"], "these are 1001000 tasks; a sweep has at most 1000000"),
             (["--each", "n=1..2:0.5"], 'the step "0.5" is not a whole number'),
             (["--each", "n=1.5..3"], '"1.5" is not a whole number'),
@@ -125,6 +125,8 @@ class Sweeps(Durable):
                 self.hotplate("submit", "integrate2d", *words, code=harness.USAGE, says=says)
         self.hotplate("submit", "arange", "--each", "stop=1..3", code=harness.INVALID,
                       says=["of task 1 (stop=2) is int64 [2]", "of task 0 (stop=1) int64 [1]", "they cannot become one array"])
+        self.hotplate("submit", "random", "--rows", "1", "--n", "1", "--each", "seed=1..1000000000", code=harness.INVALID,
+                      says="1000000000 values are too many; a sweep has at most 1000000 tasks")
         self.hotplate("submit", "random", "--rows", "100000", "--n", "100000", "--each", "seed=1..1000",
                       code=harness.INVALID, says="array-bytes")
         self.assertEqual(len(self.answer("jobs")["jobs"]), before)
@@ -147,7 +149,7 @@ class Sweeps(Durable):
         self.hotplate("logs", job, "--task", "6", code=harness.INVALID, says="task 6 of job")
         shown = self.shown(job)
         self.assertEqual([failure["task"] for failure in shown["taskFailures"]], [2, 4])
-        self.assertEqual(shown["taskFailures"][0]["values"], {"n": 3})
+        self.assertEqual(shown["taskFailures"][0]["values"], {"n": {"intValue": 3}})
         self.assertIn("exit code 4", shown["taskFailures"][0]["error"]["message"])
         self.hotplate("show", job, says=["6/6, 2 failed", "task 4 (n=5): "])
         self.assertRegex(self.hotplate("jobs"), rf"(?m)^{job} .*COMPLETED, 2 failed")
