@@ -105,6 +105,7 @@ def prepared(plan: Plan, client: Any, inputs: Sequence[Any], keywords: dict[str,
     """The call of a sweep, and the values of its axes."""
     swept = [name for name in keywords if name in plan.keywords and is_swept(keywords[name])]
     if not swept:
+        plan.prepare(client, inputs, dict(keywords))  # an argument that is unknown says more
         raise InvalidType(f"{plan.name}: a sweep needs the values of one parameter at least, as in "
                           f"{next(iter(plan.keywords), 'n')}=range(1, 11); its parameters: "
                           f"{', '.join(plan.keywords) or 'it has none'}")

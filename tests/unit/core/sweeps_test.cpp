@@ -74,8 +74,13 @@ class SweepsTest : public EngineTest {
       return report;
     };
   }
+  static SweepPlan::Parts Over(SweepAxis axis) {
+    SweepPlan::Parts parts;
+    parts.axes = {std::move(axis)};
+    return parts;
+  }
   static SweepPlan::Parts Seeds(std::int64_t first, std::uint64_t count) {
-    return {.axes = {{"seed", SweepRange{first, std::int64_t{1}, count}}}};
+    return Over({"seed", SweepRange{first, std::int64_t{1}, count}});
   }
   static JobRequest Sweep(SweepPlan::Parts parts, std::vector<float> x = {1, 2, 3}) {
     JobRequest request = Request("copy", x);
@@ -185,10 +190,10 @@ TEST_F(SweepsTest, ItIsRefusedBeforeAnythingRunsIfATaskCannotRun) {
     return Outcome::Ok();
   });
   Start();
-  JobRequest unknown = Sweep({.axes = {{"sead", SweepRange{std::int64_t{0}, std::int64_t{1}, 5}}}});
+  JobRequest unknown = Sweep(Over({"sead", SweepRange{std::int64_t{0}, std::int64_t{1}, 5}}));
   const absl::Status refused = Refusal(unknown);
   EXPECT_THAT(Fields(refused), ElementsAre("params.sead"));
-  JobRequest text = Sweep({.axes = {{"seed", std::vector<ParamValue>{std::int64_t{1}, std::string("two")}}}});
+  JobRequest text = Sweep(Over({"seed", std::vector<ParamValue>{std::int64_t{1}, std::string("two")}}));
   const absl::Status of_text = Refusal(text);
   EXPECT_THAT(Fields(of_text), ElementsAre("params.seed"));
   EXPECT_THAT(Text(of_text), HasSubstr("task 1 (seed=\"two\")"));
