@@ -177,6 +177,9 @@ struct JobOptions {
   // Instead of the kernel, whose name is then "expression": see Eval.
   std::string expression = {};
   std::string label = {};  // to find the job by: ListJobsRequest.label; at most 64 bytes
+  // Many tasks in place of one (hotplate.v1.Sweep): each gives other values to the parameters that it names, which are
+  // not in `params`. Each output is one array, with a row for each task.
+  std::optional<v1::Sweep> sweep = {};
   // The graph that it belongs to (ListJobsRequest.graph), and its node there: your names, at most 64 bytes each.
   std::string graph = {}, node = {};
   std::optional<nanoseconds> time_limit = {};
@@ -236,7 +239,8 @@ struct JobResult {
   std::map<std::string, OutputArray> outputs;
   v1::Receipt receipt;
   ClientTimings timings;
-  std::vector<std::string> left;  // with leave_result: ids of the copies that stay on the daemon
+  std::optional<v1::SweepOutcome> sweep = {};  // of a sweep: which tasks failed, and why
+  std::vector<std::string> left;               // with leave_result: ids of the copies that stay on the daemon
 
   // The elements of an output in C order; empty if T is not its dtype or the output did not come back.
   template <typename T>
@@ -366,6 +370,8 @@ class Client {
                                    const std::function<void(const v1::JobUpdate&)>& on_update,
                                    const Cancellation* cancellation = nullptr);
   absl::StatusOr<v1::Job> Job(const std::string& job_id, const Cancellation* cancellation = nullptr);
+  // The tasks of a sweep: how many have ended, which have not completed. INVALID_ARGUMENT: the job is no sweep.
+  absl::StatusOr<v1::SweepOutcome> Sweep(const std::string& job_id, const Cancellation* cancellation = nullptr);
   absl::StatusOr<std::vector<v1::Job>> Jobs(const v1::ListJobsRequest& request = {},
                                             const Cancellation* cancellation = nullptr);
   // Why it waits, behind whom, and when it will probably start or end.
@@ -397,7 +403,9 @@ class Client {
   // Detached, without standard input: returns the job's id.
   absl::StatusOr<std::string> SubmitProgram(const v1::Program& program, const Cancellation* cancellation = nullptr);
   // Reads its output from byte `from` on, counted over both streams, as far as the daemon keeps it.
+  // `task`: of a sweep, whose output is meant.
   absl::StatusOr<v1::ProgramOutputResponse> ProgramOutput(const std::string& job_id, std::uint64_t from,
+                                                          std::uint64_t task = 0,
                                                           const Cancellation* cancellation = nullptr);
   // The Pythons that are kept warm; and the end of them, also of what they have learned. Returns how many there were.
   absl::StatusOr<v1::ListWorkersResponse> ListWorkers(const Cancellation* cancellation = nullptr);

@@ -232,6 +232,22 @@ absl::StatusOr<v1::Job> Client::Job(const std::string& job_id, const Cancellatio
   return std::move(*response.mutable_job());
 }
 
+absl::StatusOr<v1::SweepOutcome> Client::Sweep(const std::string& job_id, const Cancellation* cancellation) {
+  if (const absl::Status text = CheckText("the job's id", job_id); !text.ok()) return text;
+  v1::GetJobRequest request;
+  request.set_job_id(job_id);
+  request.set_sweep(true);
+  v1::GetJobResponse response;
+  const absl::Status status = impl_->connection->Call(&Target::jobs, &v1::Jobs::Stub::PrepareAsyncGet, request,
+                                                      response, {.stop = Impl::TokenOf(cancellation)});
+  if (!status.ok()) return status;
+  if (!response.has_sweep()) {
+    return absl::InvalidArgumentError("job " + job_id + " (" + response.job().kernel() +
+                                      ") is no sweep: it has one task");
+  }
+  return std::move(*response.mutable_sweep());
+}
+
 absl::StatusOr<std::vector<v1::Job>> Client::Jobs(const v1::ListJobsRequest& request,
                                                   const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
@@ -308,6 +324,7 @@ absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id, const JobOpti
   end.set_state(response.state());
   *end.mutable_error() = response.error();
   end.mutable_result()->Swap(response.mutable_result());
+  if (response.has_sweep()) *end.mutable_sweep() = std::move(*response.mutable_sweep());
   if (absl::Status failed = FromJobEnd(end, job_id); !failed.ok()) return failed;
   if (options.on_result)
     if (absl::Status refused = options.on_result(end.result()); !refused.ok()) return refused;
@@ -322,6 +339,7 @@ absl::StatusOr<JobResult> Client::Fetch(const std::string& job_id, const JobOpti
   };
   JobResult result;
   result.job_id = job_id;
+  if (end.has_sweep()) result.sweep = std::move(*end.mutable_sweep());
   const absl::Status collected = CollectOutputs(c, end.result(), is_kept, options, rules, result);
   if (!collected.ok()) return AboutJob(collected, job_id);
   result.receipt = std::move(*end.mutable_result()->mutable_receipt());

@@ -111,11 +111,12 @@ absl::StatusOr<std::string> Client::SubmitProgram(const v1::Program& program, co
 }
 
 absl::StatusOr<v1::ProgramOutputResponse> Client::ProgramOutput(const std::string& job_id, std::uint64_t from,
-                                                                const Cancellation* cancellation) {
+                                                                std::uint64_t task, const Cancellation* cancellation) {
   const Connection& c = *impl_->connection;
   v1::ProgramOutputRequest request;
   request.set_job_id(job_id);
   request.set_from(from);
+  request.set_task(task);
   v1::ProgramOutputResponse response;
   const absl::Status status = c.Call(&Target::programs, &v1::Programs::Stub::PrepareAsyncOutput, request, response,
                                      {.stop = Impl::TokenOf(cancellation)});

@@ -390,6 +390,7 @@ absl::StatusOr<JobResult> JobRun::Complete(absl::StatusOr<EndedJob> ended) {
   JobResult result;
   result.job_id = ended->job_id;
   result.timings = timings_;
+  if (ended->end.has_sweep()) result.sweep = std::move(*ended->end.mutable_sweep());
   std::vector<std::string> downloaded;
   const auto is_kept = [this, &downloaded](const v1::JobResult::Output& output) -> absl::StatusOr<bool> {
     const bool kept = options_.keep.count(output.name()) > 0 || IsKeptOfFunction(options_, output.name());

@@ -209,6 +209,7 @@ v1::JobSpec SpecFor(const std::string& kernel, const JobOptions& options, Reques
   spec.set_node(options.node);
   if (options.function) *spec.mutable_function() = *options.function;
   spec.set_expression(options.expression);
+  if (options.sweep) *spec.mutable_sweep() = *options.sweep;
   if (options.time_limit) ToWire(*options.time_limit, *spec.mutable_time_limit());
   spec.set_request_id(options.request_id.empty() ? request_ids.Next() : options.request_id);
   spec.set_forget_when_delivered(options.request_id.empty());  // only this call knows it

@@ -23,6 +23,12 @@ EngineOptions Consistent(EngineOptions options) {
   return options;
 }
 
+// A sweep is bound as its first task.
+void GiveFirstValues(JobRequest& request) {
+  if (request.sweep == nullptr || request.work != nullptr) return;
+  for (auto& [name, value] : request.sweep->ValuesOf(request.sweep->TaskOf(0))) request.params[name] = value;
+}
+
 JobsOptions ForJobs(const EngineOptions& options) {
   return {.retention = {options.result_retention, options.retained_jobs, options.retained_bytes},
           .disconnect_grace = options.disconnect_grace,
@@ -57,6 +63,8 @@ Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, 
           {history_.times(), scheduler_, clock, options_.allocation_end, options_.end_margin, options_.has_successor}),
       held_({jobs_, scheduler_, binder_, arrays_, history_, clock, [this](Job& job) { Queue(job); }}),
       whys_({jobs_, scheduler_, history_.times(), history_.bias(), admission_, clock}),
+      sweeps_({jobs_, scheduler_, binder_, arrays_, sessions_, clock_, options_.job_log.get(), options_.inline_bytes,
+               devices_.LaneCount()}),
       drain_(
           {jobs_, activities_, arrays, clock, [this](Job& job, const std::string& why) { CutOff(job, why); }, log_}) {
   arrays_.SetReclaim([this](std::uint64_t bytes) { return sessions_.Reclaim(bytes); });
@@ -64,7 +72,7 @@ Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, 
   lanes_ =
       std::make_unique<Lanes>(Lanes::Parts{devices_, scheduler_, jobs_, sessions_, arrays_, history_, clock_, log_},
                               options_.inline_bytes, options_.reopen);
-  ticker_ = std::make_unique<Ticker>(Ticker::Parts{jobs_, scheduler_, sessions_, devices_,
+  ticker_ = std::make_unique<Ticker>(Ticker::Parts{jobs_, scheduler_, sessions_, devices_, sweeps_,
                                                    [this](Job& job, const std::string& why) { CancelJob(job, why); },
                                                    [this] { QueueLeft(); }, options_.disconnect_grace});
 }
@@ -103,8 +111,13 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
     return report;
   }
   if (absl::Status status = held_.FillIn(who, request); !status.ok()) return status;
+  GiveFirstValues(request);
   absl::StatusOr<BoundJob> job = binder_.Bind(who, request, Binder::Data::kSignaturesSuffice, scheduler_.LostDevices());
   if (!job.ok()) return job.status();
+  if (request.sweep != nullptr) {
+    const auto sweep = sweeps_.Prepare(who, request, *job, SweepRun::Memory::kLeave);
+    if (!sweep.ok()) return sweep.status();
+  }
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
   const RunTimes::Kind kind = history_.KindOf(*job, request.work.get(), request.label);
   const Admission::Candidate candidate{*job->spec, kind, request.work != nullptr, request.time_limit};
@@ -113,7 +126,7 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
   scheduler_.Sample(devices_.FreeBytes(), /*record_busy=*/false);
   const std::uint64_t abandoned = sessions_.AbandonedBytes(), held = arrays_.bytes_held();
   CheckReport report;
-  report.cost = job->call.spec->CostOf(job->call);
+  if (request.sweep == nullptr) report.cost = job->call.spec->CostOf(job->call);
   report.devices = scheduler_.OutlookFor(job->needs, request.priority, abandoned, [&](const QueueEntry& entry) {
     const Job& other = static_cast<const Job&>(entry);
     const bool visible = who.scope == Scope::kAdmin || other.owner.token == who.token;
@@ -160,12 +173,16 @@ absl::StatusOr<Engine::Entered> Engine::Enter(const Principal& who, JobRequest& 
   };
   if (const std::shared_ptr<Job> known = jobs_.FindRequest(key)) return rejoin(known);
   if (jobs_.draining()) return jobs_.DrainingError();
+  GiveFirstValues(request);
   absl::StatusOr<HeldJobs::Prepared> prepared = held_.Prepare(who, request);
   if (!prepared.ok()) return prepared.status();
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
+  absl::StatusOr<std::shared_ptr<SweepRun>> sweep = PrepareSweep(who, request, *prepared);
+  if (!sweep.ok()) return sweep.status();
   if (absl::Status status = jobs_.AwaitNumber(); !status.ok()) return status;
 
   const std::shared_ptr<Job> job = MakeJob(who, request, std::move(prepared->bound), key, options_.inline_bytes);
+  job->sweep = *std::move(sweep);
   job->depends_on = std::move(prepared->lookup.jobs);
   if (job->tiny) {
     job->kind = RunTimes::kMoment;
@@ -190,6 +207,10 @@ absl::StatusOr<JobId> Engine::Submit(const Principal& who, JobRequest request, s
   if (!entered.ok()) return entered.status();
   Job& job = *entered->job;
   if (!entered->is_new || entered->held) return job.id;
+  if (job.sweep != nullptr) {
+    sweeps_.Begin(job);
+    return job.id;
+  }
   const Scheduler::Begun begun = scheduler_.Push(job, request.may_run_here && job.tiny && !running_here);
   if (begun.entry != nullptr) {
     running_here = true;
@@ -211,6 +232,7 @@ void Engine::Foretell(Job& job) {
 }
 
 void Engine::Queue(Job& job) {
+  if (job.sweep != nullptr) return sweeps_.Begin(job);
   if (admission_.Leave(job)) return;
   scheduler_.Push(job, /*may_run_here=*/false);
   Foretell(job);
@@ -249,6 +271,17 @@ void Engine::Acknowledge(Job& job) {
   if (!held_.Acknowledge(job)) Queue(job);
 }
 
+absl::StatusOr<std::shared_ptr<SweepRun>> Engine::PrepareSweep(const Principal& who, const JobRequest& request,
+                                                               HeldJobs::Prepared& prepared) const {
+  if (request.sweep == nullptr) return nullptr;
+  if (prepared.held) {
+    return InvalidField("sweep", absl::StrCat("a sweep takes what is there: job ", prepared.lookup.jobs.front().value(),
+                                              ", for which it would wait, has not ended (hotplate wait ",
+                                              prepared.lookup.jobs.front().value(), ")"));
+  }
+  return sweeps_.Prepare(who, request, prepared.bound, SweepRun::Memory::kTake);
+}
+
 void Engine::Withdraw(Job& job) {
   held_.Withdraw(job);
   scheduler_.Withdraw(job);
@@ -260,16 +293,25 @@ absl::Status Engine::Restore(RestoredJob restored) {
   request.durable = true;
   absl::Status refusal = restored.refusal;
   HeldJobs::Prepared prepared;
+  std::shared_ptr<SweepRun> sweep;
   if (restored.end == nullptr && refusal.ok()) {
+    GiveFirstValues(request);
     absl::StatusOr<HeldJobs::Prepared> made = held_.Prepare(restored.owner, request, /*restored=*/true);
     if (made.ok()) prepared = *std::move(made);
     refusal = made.status();
+    if (refusal.ok()) {
+      absl::StatusOr<std::shared_ptr<SweepRun>> made_sweep = PrepareSweep(restored.owner, request, prepared);
+      if (made_sweep.ok()) sweep = *std::move(made_sweep);
+      refusal = made_sweep.status();
+    }
+    if (sweep != nullptr && restored.restore_tasks) refusal = restored.restore_tasks(*sweep);
   }
   const std::shared_ptr<Job> job = MakeRestored(restored, std::move(prepared.bound), options_.inline_bytes);
   if (restored.end == nullptr) {
     job->depends_on = std::move(prepared.lookup.jobs);
     job->kind = history_.KindOf(job->bound, job->work.get(), job->label);
   }
+  if (refusal.ok()) job->sweep = sweep;
   if (restored.end == nullptr && refusal.ok()) refusal = Place(*job, Scheduler::Limit::kPassed);
   // Another daemon may have room for it, or be set up for it.
   const bool may_pass = absl::IsResourceExhausted(refusal) || absl::IsUnavailable(refusal) ||
@@ -296,6 +338,7 @@ absl::Status Engine::Restore(RestoredJob restored) {
 void Engine::CutOff(Job& job, const std::string& reason) {
   if (!job.durable) return CancelJob(job, reason);
   options_.job_log->Suspend();
+  if (job.sweep != nullptr) return job.sweep->Suspend(job);
   if (scheduler_.Remove(job)) {
     job.suspended.store(true);
   } else {
@@ -305,6 +348,7 @@ void Engine::CutOff(Job& job, const std::string& reason) {
 
 void Engine::CancelJob(Job& job, const std::string& reason) {
   if (!jobs_.RequestCancel(job, reason)) return;
+  if (job.sweep != nullptr) return job.sweep->Cancel(job, reason);
   if (!scheduler_.Remove(job) && !job.suspended.exchange(false)) return job.control.RequestCancel();
   jobs_.End(job, {.state = JobState::kCancelled,
                   .error = absl::CancelledError(absl::StrCat("job ", job.id.value(), " ", reason)),

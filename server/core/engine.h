@@ -5,9 +5,10 @@
 //              the sessions, and use that is no job.
 //   run/       what runs: devices, lanes and their threads, receipts, what happens by time, the drain.
 //   arrays/    the arrays that the daemon holds, and their copies on devices.
-// held_jobs.h has those that wait for other jobs, from their check to the queue. No part calls another one under its
-// lock, but sessions the arrays, and what jobs wait for (jobs/dependencies.h) jobs and arrays. A job is therefore owned
-// by one of them at a time: the scheduler's Take and Remove decide who gets it, and only that one may end it.
+// sweeps/ has the tasks of jobs that have many, each of which goes through schedule/ and run/ like a job. held_jobs.h
+// has those that wait for other jobs, from their check to the queue. No part calls another one under its lock, but
+// sessions the arrays, and what jobs wait for (jobs/dependencies.h) jobs and arrays. A job is therefore owned by one of
+// them at a time: the scheduler's Take and Remove decide who gets it, and only that one may end it.
 //
 // The life of a job:
 //   1. Submit binds the request to the kernel's spec, resolves its arrays, plans its memory and checks limits:
@@ -53,6 +54,7 @@
 #include "server/core/schedule/scheduler.h"
 #include "server/core/schedule/sessions.h"
 #include "server/core/why.h"
+#include "server/core/sweeps/sweeps.h"
 
 namespace hotplate::core {
 
@@ -184,6 +186,9 @@ class Engine {
   void QueueLeft();
   // Of one that is queued, for its receipt.
   void Foretell(Job& job);
+  // What is bound of a sweep is its first task, until this makes it the whole.
+  absl::StatusOr<std::shared_ptr<SweepRun>> PrepareSweep(const Principal& who, const JobRequest& request,
+                                                         HeldJobs::Prepared& prepared) const;
   // Its place in the queue and in its session.
   absl::Status Place(Job& job, Scheduler::Limit limit);
   void CancelJob(Job& job, const std::string& reason);
@@ -206,6 +211,7 @@ class Engine {
   Admission admission_;
   HeldJobs held_;
   const Whys whys_;
+  Sweeps sweeps_;
   core::Drain drain_;
   std::unique_ptr<Lanes> lanes_;
   std::unique_ptr<Ticker> ticker_;

@@ -20,6 +20,9 @@
 namespace hotplate::core {
 
 class OutsideWork;
+class SweepPlan;
+class SweepRun;
+struct SweepOutcome;
 
 // A string that cannot be mistaken for another kind of id.
 template <typename Tag>
@@ -138,6 +141,9 @@ struct JobRequest {
   std::string kernel;  // or, with work, the name that it goes by
   // No kernel, but this (run/outside_work.h). It has no parameters, and its outputs are its own to name.
   std::shared_ptr<OutsideWork> work = {};
+  // Many tasks in place of one (sweeps/): each gives other values to some of the parameters, or is told other values by
+  // `work`. The time limit is each task's.
+  std::shared_ptr<const SweepPlan> sweep = {};
   std::string expression = {};  // the text of one; `kernel` is then "expression", and `params` are the text's numbers
   std::map<std::string, ParamValue> params;
   std::vector<JobInput> inputs;
@@ -231,6 +237,18 @@ struct StateChange {
   std::string device;
 };
 
+// The tasks of a sweep.
+struct TaskCounts {
+  std::uint64_t total = 0, completed = 0, failed = 0, running = 0;
+  friend bool operator==(const TaskCounts&, const TaskCounts&) = default;
+};
+
+// How far a job that runs is.
+struct JobProgress {
+  double fraction = 0;
+  std::optional<TaskCounts> tasks = {};  // of a sweep
+};
+
 struct JobEnd {
   JobState state = JobState::kCompleted;
   absl::Status error;  // OK if COMPLETED
@@ -238,6 +256,7 @@ struct JobEnd {
   std::optional<JobReceipt> receipt;  // none for a job that never began
   // The outputs went to the stream that the job was attached to, and were not kept.
   bool outputs_dropped = false;
+  std::shared_ptr<const SweepOutcome> sweep = {};  // of a sweep
   // The receipt as a daemon before this one wrote it down, in place of `receipt`. Opaque to the core.
   std::string written_receipt = {};
 };
@@ -264,8 +283,9 @@ struct JobSnapshot {
   std::string graph, node;
   std::vector<JobId> depends_on, waits_for;  // the latter: those of the former that have not ended
   std::vector<StateChange> changes;
-  std::shared_ptr<const JobEnd> end;  // null while it goes on
-  std::shared_ptr<OutsideWork> work;  // null: a kernel's job
+  std::shared_ptr<const JobEnd> end;           // null while it goes on
+  std::shared_ptr<OutsideWork> work;           // null: a kernel's job
+  std::shared_ptr<const SweepRun> sweep = {};  // of a sweep of this daemon's; one of another has its outcome in `end`
 };
 
 enum class ArrayState { kWriting, kReady };

@@ -222,6 +222,10 @@ void DurableJobs::WriteStart(const core::Job& job, const core::JobEvent& start, 
   }
 }
 
+void DurableJobs::WriteTasks(const core::Job& job, core::TaskRows rows) {
+  if (tasks_ != nullptr && !stopped_.load()) tasks_->Write(job.sequence, std::move(rows));
+}
+
 void DurableJobs::WriteEnd(std::shared_ptr<const core::Job> job, const core::JobEvent& end, std::uint64_t sequence,
                            std::function<void()> told) {
   if (journal_ == nullptr) return told();
@@ -300,7 +304,12 @@ void DurableJobs::Write(const Ending& ending) {
                                  .use = UseOf(end, facts_),
                                  .forget_request = journal::IsProgram(ending.job->spec().name()),
                                  .request_left = PlaceOf(*ending.job)},
-               {NotInJournal("the end", ending.job->id), [told = ending.told](const absl::Status&) { told(); }});
+               {NotInJournal("the end", ending.job->id), [this, ending](const absl::Status& written) {
+                  if (ending.job->sweep != nullptr && written.ok()) {
+                    tasks_->Ended(ending.job->sequence, /*keep_file=*/ending.job->work != nullptr);
+                  }
+                  ending.told();
+                }});
   for (const std::uint64_t number : needed_.Ended(ending.job->sequence)) NoteFetched(number, ending.event.time);
   if (AllForJobs(end) && needed_.MayGoForJobs(ending.job->sequence))
     NoteFetched(ending.job->sequence, ending.event.time);
@@ -401,6 +410,7 @@ void DurableJobs::Stop() {
   stopped_.store(true);
   // When the writer comes to this, it has told of all that was written before, and tells of nothing more.
   if (journal_ != nullptr) journal_->With([](journal::Index&) { return absl::OkStatus(); }).IgnoreError();
+  if (tasks_ != nullptr) tasks_->Stop();
   if (ends_ != nullptr) ends_->Stop();
   if (telling_ != nullptr) telling_->Stop();
 }

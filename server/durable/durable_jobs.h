@@ -25,6 +25,7 @@
 #include "server/core/engine.h"
 #include "server/core/jobs/job_log.h"
 #include "server/durable/durable_arrays.h"
+#include "server/durable/durable_tasks.h"
 #include "server/durable/needed_jobs.h"
 #include "server/durable/stored_results.h"
 #include "server/durable/untold.h"
@@ -33,6 +34,7 @@
 #include "server/journal/spool.h"
 #include "server/service/file_thread.h"
 #include "server/wire/result.h"
+#include "server/workers/program_streams.h"
 
 namespace hotplate::server {
 
@@ -97,6 +99,8 @@ class DurableJobs : public core::JobLog {
 
   // From Restore on. Null: the journal could not be opened.
   DurableArrays* arrays() const { return arrays_.get(); }
+  // What a task of a program that is a sweep has printed. NOT_FOUND: it has not ended, or is none. Reads a file.
+  absl::StatusOr<ProgramStreams::Everything> PrintedBy(const core::JobId& id, std::uint64_t task) const;
   // The array is whole in this file. Calls `done` once, on any thread, when the next daemon would have it, or would
   // not.
   void SaveArray(const core::ArraySnapshot& array, const std::string& file, std::function<void(absl::Status)> done);
@@ -105,6 +109,7 @@ class DurableJobs : public core::JobLog {
   void WriteStart(const core::Job& job, const core::JobEvent& start, std::uint64_t sequence) override;
   void WriteEnd(std::shared_ptr<const core::Job> job, const core::JobEvent& end, std::uint64_t sequence,
                 std::function<void()> told) override;
+  void WriteTasks(const core::Job& job, core::TaskRows rows) override;
   void Suspend() override { suspended_.store(true); }
   void Stop() override;
 
@@ -189,6 +194,7 @@ class DurableJobs : public core::JobLog {
   Untold untold_;
   NeededJobs needed_;
   std::unique_ptr<StoredResults> stored_;
+  std::unique_ptr<DurableTasks> tasks_;
   std::unique_ptr<DurableArrays> arrays_;
   std::chrono::steady_clock::time_point next_prune_, next_prune_of_others_;  // of the pruning thread
   // Two, so that clients hear of what is written while other ends wait for a slow disk.

@@ -11,6 +11,7 @@
 #include "server/wire/job.h"
 #include "server/wire/program.h"
 #include "server/wire/status.h"
+#include "server/wire/sweep.h"
 #include "server/wire/values.h"
 #include "server/workers/past_program.h"
 
@@ -213,6 +214,9 @@ absl::StatusOr<core::JobEnd> EndFrom(const journal::KeptJob& kept, core::ArraySt
     return absl::DataLossError(absl::StrCat("the end of job ", kept.accepted.number, " is no message of one"));
   }
   core::JobEnd end{.state = static_cast<core::JobState>(kept.state), .error = {}, .outputs = {}, .receipt = {}};
+  if (message.has_sweep()) {
+    end.sweep = std::make_shared<const core::SweepOutcome>(wire::FromProto(message.sweep()));
+  }
   if (message.has_error()) end.error = wire::FromProto(message.error());
   for (const v1::JobResult::Output& output : message.result().outputs()) {
     absl::StatusOr<Signature> signature =

@@ -51,6 +51,7 @@ void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts,
   telling_ = std::make_unique<FileThread>();
   if (journal_ == nullptr) return;
   stored_ = std::make_unique<StoredResults>(engine, *spool_);
+  tasks_ = std::make_unique<DurableTasks>(*spool_, options_.log);
   NoteFacts();
   LearnFromPast();
   journal::Recovered recovered = std::exchange(recovered_, {});
@@ -143,7 +144,8 @@ void DurableJobs::RestoreEnded(const journal::KeptJob& kept, bool in_memory) {
 void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& parse) {
   core::RestoredJob job = RestoredFrom(kept);
   const bool ran_last = job.changes.back().state == core::JobState::kRunning;
-  const std::ptrdiff_t runs = RunsOf(job);
+  // Of a sweep, those in which it came no further.
+  const std::ptrdiff_t runs = tasks_->RunsSinceLastTask(job.number).value_or(RunsOf(job));
   if (kept.cancel_time) {
     job.refusal = absl::CancelledError(absl::StrCat("job ", job.number, " was cancelled on request, before it ended"));
   } else if (ran_last && !kept.accepted.may_rerun) {
@@ -164,6 +166,11 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
     if (request.ok()) {
       request->payload_hash = job.request.payload_hash;
       job.request = *std::move(request);
+      if (job.request.sweep != nullptr) {
+        job.restore_tasks = [this, number = job.number](core::SweepRun& sweep) {
+          return tasks_->Restore(number, sweep);
+        };
+      }
       needed_.Add(job.number, NeedsOf(job.request));
       job.refusal = RecallOthers(job.owner, job.request);
     } else {
@@ -328,6 +335,16 @@ absl::Status DurableJobs::Recall(const core::Principal& who, const core::JobId& 
   }
   if (!result) return absl::OkStatus();
   return IsUnloaded(id) ? LoadPrinted(who, id) : stored_->Load(who, id);
+}
+
+absl::StatusOr<ProgramStreams::Everything> DurableJobs::PrintedBy(const core::JobId& id, std::uint64_t task) const {
+  if (tasks_ == nullptr) return absl::NotFoundError("there is no journal");
+  journal::KeptJob kept;
+  kept.accepted.number = core::JobTable::NumberOf(id.value());
+  absl::StatusOr<std::string> printed = tasks_->PrintedBy(kept.accepted.number, task);
+  if (!printed.ok()) return printed.status();
+  kept.outputs = *std::move(printed);
+  return PrintedFrom(kept);
 }
 
 bool DurableJobs::IsUnloaded(const core::JobId& id) const {

@@ -295,6 +295,16 @@ absl::StatusOr<std::vector<SpooledFile>> Spool::StoreResults(std::uint64_t numbe
   return files;
 }
 
+absl::Status Spool::MakeFolder(std::uint64_t number) {
+  if (absl::Status mine = health(); !mine.ok()) return mine;
+  return options_.disk->MakeFolder(JobFolder(number));
+}
+
+absl::Status Spool::RemoveFile(std::uint64_t number, const std::string& file) {
+  if (absl::Status mine = health(); !mine.ok()) return mine;
+  return options_.disk->Remove(absl::StrCat(JobFolder(number), "/", file));
+}
+
 absl::Status Spool::Remove(std::uint64_t number, std::uint64_t bytes) {
   if (absl::Status mine = health(); !mine.ok()) return mine;
   const std::string folder = JobFolder(number);

@@ -99,6 +99,10 @@ class Spool {
   absl::StatusOr<std::vector<SpooledFile>> StoreResults(std::uint64_t number, std::span<const SpoolItem> items,
                                                         std::span<const SpoolText> texts, Disk::Sync sync);
 
+  // The job's folder is there. As Claim, if it failed.
+  absl::Status MakeFolder(std::uint64_t number);
+  // One file of a job that is none of its inputs and results.
+  absl::Status RemoveFile(std::uint64_t number, const std::string& file);
   // All files of a job. Shared ones stay until Sweep, or RemoveShared. These three: as Claim, if it failed.
   absl::Status Remove(std::uint64_t number, std::uint64_t bytes);
   // `bytes`: its size. False: it is being used just now, and stays.

@@ -23,7 +23,7 @@ class ExecuteCall final : public grpc::ServerUnaryReactor,
   void OnChange(const core::JobId& id, std::uint64_t tag, const core::StateChange& event,
                 const std::shared_ptr<const core::JobEnd>& end) override;
   bool WantsStatesBeforeEnd() const override { return false; }
-  void OnProgress(const core::JobId&, std::uint64_t, double) override {}
+  void OnProgress(const core::JobId&, std::uint64_t, const core::JobProgress&) override {}
   void OnNotice(const std::string&, std::optional<double>) override {}
 
   void OnCancel() noexcept override;

@@ -12,6 +12,7 @@
 #include "server/service/run_call.h"
 #include "server/service/unary.h"
 #include "server/service/watch_stream.h"
+#include "server/wire/sweep.h"
 #include "server/wire/values.h"
 
 namespace hotplate::server {
@@ -128,7 +129,9 @@ grpc::ServerUnaryReactor* JobsService::Get(grpc::CallbackServerContext* call, co
                                            v1::GetJobResponse* response) {
   return AnswerAfterRecall(
       context_, call, *request, request->job_id(), /*result=*/false, [=, this](const core::Principal& who) {
-        return Show(context_.engine().Get(who, IdOf(request->job_id())), request->job_id(), context_, *response);
+        const absl::StatusOr<core::JobSnapshot> job = context_.engine().Get(who, IdOf(request->job_id()));
+        if (job.ok() && request->sweep() && wire::IsSweep(*job)) wire::FillSweep(*job, *response->mutable_sweep());
+        return Show(job, request->job_id(), context_, *response);
       });
 }
 

@@ -5,6 +5,7 @@
 
 #include "server/service/programs.h"
 #include "server/wire/status.h"
+#include "server/wire/sweep.h"
 
 namespace hotplate::server {
 namespace {
@@ -27,8 +28,8 @@ void Outbox::AddState(std::uint64_t tag, const core::JobId& id, const core::Stat
   PatientOf(tag, id).states.push_back(event);
 }
 
-void Outbox::AddProgress(std::uint64_t tag, const core::JobId& id, double fraction) {
-  PatientOf(tag, id).progress = fraction;
+void Outbox::AddProgress(std::uint64_t tag, const core::JobId& id, const core::JobProgress& progress) {
+  PatientOf(tag, id).progress = progress;
 }
 
 void Outbox::AddEnd(std::uint64_t tag, const core::JobId& id, std::string kernel, std::uint64_t sequence,
@@ -115,7 +116,8 @@ void Outbox::Batch::FillInto(google::protobuf::RepeatedPtrField<v1::JobUpdate>& 
       v1::JobUpdate& update = *updates.Add();
       update.set_tag(tag);
       update.set_job_id(patient.id.value());
-      update.mutable_progress()->set_fraction(*patient.progress);
+      update.mutable_progress()->set_fraction(patient.progress->fraction);
+      if (patient.progress->tasks) wire::ToProto(*patient.progress->tasks, *update.mutable_progress()->mutable_tasks());
     }
   }
   for (const Urgent& urgent : urgent_) {

@@ -23,7 +23,7 @@ class Outbox {
   explicit Outbox(StatesBeforeEnd states_before_end) : states_before_end_(states_before_end) {}
 
   void AddState(std::uint64_t tag, const core::JobId& id, const core::StateChange& event);
-  void AddProgress(std::uint64_t tag, const core::JobId& id, double fraction);
+  void AddProgress(std::uint64_t tag, const core::JobId& id, const core::JobProgress& progress);
   void AddEnd(std::uint64_t tag, const core::JobId& id, std::string kernel, std::uint64_t sequence,
               std::shared_ptr<const core::JobEnd> end);
   void AddPrinted(std::uint64_t tag, const core::JobId& id, OutputPiece piece);
@@ -58,7 +58,7 @@ class Outbox {
     struct Patient {
       core::JobId id;
       std::vector<core::StateChange> states;
-      std::optional<double> progress;
+      std::optional<core::JobProgress> progress;
     };
     std::vector<std::pair<std::uint64_t, Patient>> patient_;
     std::vector<Urgent> urgent_;

@@ -15,6 +15,7 @@
 #include "server/service/auth.h"
 #include "server/wire/values.h"
 #include "server/workers/function_job.h"
+#include "server/workers/program_sweep.h"
 
 namespace hotplate::server {
 namespace {
@@ -110,6 +111,11 @@ absl::StatusOr<core::JobRequest> ProgramAsJob(const ServiceContext& context, con
   absl::StatusOr<wire::ProgramRequest> request = wire::FromProto(program);
   if (!request.ok()) return request.status();
   if (absl::Status status = Settle(context, *request); !status.ok()) return status;
+  if (request->job.sweep != nullptr) {
+    request->job.work = std::make_shared<ProgramSweep>(*settings.supervisor, settings.pythons, request->kind,
+                                                       std::move(request->program));
+    return std::move(request->job);
+  }
   request->job.work = std::make_shared<ProgramJob>(*settings.supervisor, settings.pythons, request->kind,
                                                    std::move(request->program), std::move(streams));
   return std::move(request->job);

@@ -4,13 +4,17 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/status.h"
+#include "server/core/sweeps/sweep_run.h"
 #include "server/service/programs.h"
 #include "server/service/recall.h"
 #include "server/service/run_program_call.h"
 #include "server/service/unary.h"
+#include "server/wire/sweep.h"
 #include "server/workers/function_job.h"
+#include "server/workers/program_sweep.h"
 
 namespace hotplate::server {
 namespace {
@@ -20,13 +24,39 @@ struct FoundProgram {
   std::shared_ptr<ProgramStreams> streams;
   bool ended = false;
   bool is_function = false;
+  bool is_task = false;  // of a sweep, whose other tasks somebody else may read
 };
 
+// What task `task` of a sweep has printed: its streams, or what the journal has of it.
+absl::StatusOr<FoundProgram> FindTaskOf(const ServiceContext& context, const core::JobSnapshot& job,
+                                        std::uint64_t task) {
+  const bool ended = job.end != nullptr && job.end->sweep != nullptr;
+  const std::uint64_t tasks = ended ? job.end->sweep->counts.total : job.sweep->counts().total;
+  const auto* const sweep = dynamic_cast<const ProgramSweep*>(job.work.get());
+  FoundProgram found{job.id, sweep != nullptr ? sweep->streams().Of(task) : nullptr, job.end != nullptr};
+  found.is_task = true;
+  if (found.streams != nullptr) return found;
+  if (context.durable() != nullptr) {
+    absl::StatusOr<ProgramStreams::Everything> printed = context.durable()->PrintedBy(job.id, task);
+    if (printed.ok()) {
+      found.streams = std::make_shared<ProgramStreams>(*std::move(printed));
+      found.ended = true;
+      return found;
+    }
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("nothing that task ", task, " of job ", job.id.value(),
+                   " has printed is there: it has not begun, is no task of it, or its output is "
+                   "kept no longer (",
+                   tasks, " tasks)"));
+}
+
 absl::StatusOr<FoundProgram> FindProgramOf(const ServiceContext& context, const core::Principal& who,
-                                           const std::string& job_id) {
+                                           const std::string& job_id, std::uint64_t task = 0) {
   core::JobId id = IdOf(job_id);
   const absl::StatusOr<core::JobSnapshot> job = context.engine().Get(who, id);
   if (!job.ok()) return context.AboutJob(job.status(), id.value());
+  if (wire::IsSweep(*job) && job->work != nullptr) return FindTaskOf(context, *job, task);
   const auto* const program = dynamic_cast<const PrintingWork*>(job->work.get());
   if (program == nullptr) {
     return absl::InvalidArgumentError("job " + id.value() + " runs the kernel " + job->kernel +
@@ -39,7 +69,7 @@ absl::StatusOr<FoundProgram> FindProgramOf(const ServiceContext& context, const 
 
 absl::Status ReadOutput(const ServiceContext& context, const core::Principal& who,
                         const v1::ProgramOutputRequest& request, v1::ProgramOutputResponse& response) {
-  const absl::StatusOr<FoundProgram> program = FindProgramOf(context, who, request.job_id());
+  const absl::StatusOr<FoundProgram> program = FindProgramOf(context, who, request.job_id(), request.task());
   if (!program.ok()) return program.status();
   // Read after the state was, so that nothing can come behind the end.
   const ProgramStreams::Kept kept = program->streams->KeptFrom(request.from());
@@ -47,7 +77,7 @@ absl::Status ReadOutput(const ServiceContext& context, const core::Principal& wh
   response.set_begin(kept.begin);
   response.set_ended(program->ended && kept.pieces.empty());
   // All has been read: it need not be kept for anybody else.
-  if (response.ended()) context.engine().Fetch(who, program->id).IgnoreError();
+  if (response.ended() && !program->is_task) context.engine().Fetch(who, program->id).IgnoreError();
   response.set_generation(context.generation());
   return absl::OkStatus();
 }
@@ -125,6 +155,10 @@ grpc::ServerUnaryReactor* ProgramsService::Signal(grpc::CallbackServerContext* c
     if (program->is_function) {
       return absl::InvalidArgumentError("job " + program->id.value() +
                                         " is a call of a function, which takes no signals: cancel it");
+    }
+    if (program->is_task) {
+      return absl::InvalidArgumentError("job " + program->id.value() +
+                                        " is a sweep, whose tasks take no signals: cancel it");
     }
     if (!program->ended) program->streams->Signal(*number);
     response->set_generation(context_.generation());

@@ -95,6 +95,10 @@ void RunProgramCall::Begin(const v1::Program& program) {
 void RunProgramCall::Submit(const v1::Program& program) {
   absl::StatusOr<core::JobRequest> job = ProgramAsJob(context_, program, streams_);
   if (!job.ok()) return Refuse(job.status());
+  if (job->sweep != nullptr) {
+    return Refuse(
+        InvalidField("sweep", "a program whose standard streams are the client's has one task: submit a sweep"));
+  }
   if (!job->request_id.empty()) {
     return Refuse(InvalidField("request_id",
                                "a program with a client cannot have a request_id: nobody else can have its "

@@ -38,7 +38,7 @@ class RunProgramCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, v1
   void OnChange(const core::JobId& id, std::uint64_t tag, const core::StateChange& event,
                 const std::shared_ptr<const core::JobEnd>& end) override;
   bool WantsStatesBeforeEnd() const override { return true; }
-  void OnProgress(const core::JobId&, std::uint64_t, double) override {}
+  void OnProgress(const core::JobId&, std::uint64_t, const core::JobProgress&) override {}
   void OnNotice(const std::string& text, std::optional<double> seconds_left) override;
   void OnFlush() override {}
   bool HasUnsent() override;

@@ -45,9 +45,9 @@ class UpdateStream : public Reactor,
 
   bool WantsStatesBeforeEnd() const final { return states_before_end_ == Outbox::StatesBeforeEnd::kSent; }
 
-  void OnProgress(const core::JobId& id, std::uint64_t tag, double fraction) final {
+  void OnProgress(const core::JobId& id, std::uint64_t tag, const core::JobProgress& progress) final {
     MutexLock lock(mutex_);
-    if (!closed_) outbox_.AddProgress(tag, id, fraction);
+    if (!closed_) outbox_.AddProgress(tag, id, progress);
   }
 
   void OnNotice(const std::string& text, std::optional<double> seconds_left) final {

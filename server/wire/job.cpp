@@ -12,6 +12,7 @@
 #include "kernels/base/status.h"
 #include "server/wire/job_ref.h"
 #include "server/wire/path_input.h"
+#include "server/wire/sweep.h"
 #include "server/wire/values.h"
 
 namespace hotplate::wire {
@@ -61,26 +62,14 @@ void ReadParams(const v1::JobSpec& spec, core::JobRequest& request, Complaints& 
   }
   for (const auto& [name, value] : spec.params()) {
     if (!CheckLength(name, kLongestName, "params", complaints)) continue;
-    const std::string field = "params." + name;
-    switch (value.kind_case()) {
-      case v1::ParamValue::kIntValue:
-        request.params.emplace(name, value.int_value());
-        break;
-      case v1::ParamValue::kFloatValue:
-        request.params.emplace(name, value.float_value());
-        break;
-      case v1::ParamValue::kBoolValue:
-        request.params.emplace(name, value.bool_value());
-        break;
-      case v1::ParamValue::kStringValue:
-        if (CheckLength(value.string_value(), kLongestChoice, field, complaints)) {
-          request.params.emplace(name, value.string_value());
-        }
-        break;
-      case v1::ParamValue::KIND_NOT_SET:
-        complaints.Add(field, field + " has no value");
-        break;
+    std::optional<ParamValue> one = FromProto(value);
+    if (!one) {
+      complaints.Add("params." + name, "params." + name + " has no value");
+      continue;
     }
+    const auto* const text = std::get_if<std::string>(&*one);
+    if (text != nullptr && !CheckLength(*text, kLongestChoice, "params." + name, complaints)) continue;
+    request.params.emplace(name, *std::move(one));
   }
 }
 
@@ -245,6 +234,11 @@ void ReadScalars(const v1::JobSpec& spec, core::JobRequest& request, Complaints&
   read_label(spec.label(), "label", request.label);
   read_label(spec.graph(), "graph", request.graph);
   read_label(spec.node(), "node", request.node);
+  if (spec.has_sweep()) {
+    absl::StatusOr<std::shared_ptr<const core::SweepPlan>> sweep = SweepOf(spec);
+    if (!sweep.ok()) return complaints.Add("sweep", sweep.status());
+    request.sweep = *std::move(sweep);
+  }
 }
 
 // `size`: of spec.ByteSizeLong(), which has just been called.
@@ -276,6 +270,8 @@ std::string CanonicalBytes(const v1::JobSpec& spec) {
 }
 
 bool NeedsFiles(const v1::JobSpec& spec) {
+  // Checking a million tasks takes seconds.
+  if (spec.has_sweep()) return true;
   return std::any_of(spec.inputs().begin(), spec.inputs().end(),
                      [](const v1::JobInput& input) { return input.source_case() == v1::JobInput::kPath; }) ||
          std::any_of(spec.outputs().begin(), spec.outputs().end(),

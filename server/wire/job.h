@@ -37,7 +37,7 @@ std::string CanonicalBytes(const v1::JobSpec& spec);
 // Of these bytes: JobRequest::payload_hash. Compared only within one process.
 std::uint64_t HashOf(const std::string& canonical);
 
-// Whether FromProto will touch the file system, and may therefore wait.
+// Whether FromProto will touch the file system, or the core will check many tasks: both may take a while.
 bool NeedsFiles(const v1::JobSpec& spec);
 
 // The existing folders among `roots`, with links resolved. `missing` gets the others.

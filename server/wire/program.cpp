@@ -16,6 +16,7 @@
 #include "kernels/base/run_program.h"
 #include "kernels/base/status.h"
 #include "server/wire/job_ref.h"
+#include "server/wire/sweep.h"
 #include "server/wire/values.h"
 
 namespace hotplate::wire {
@@ -136,6 +137,11 @@ absl::StatusOr<ProgramRequest> FromProto(const v1::Program& program) {
     const absl::StatusOr<server::TerminalSize> size = FromProto(program.terminal());
     if (size.ok()) request.program.terminal = *size;
     for (const FieldViolation& one : Violations(size.status())) violations.push_back(one);
+  }
+  if (program.has_sweep()) {
+    absl::StatusOr<std::shared_ptr<const core::SweepPlan>> sweep = SweepOf(program);
+    for (const FieldViolation& one : Violations(sweep.status())) violations.push_back(one);
+    if (sweep.ok()) request.job.sweep = *std::move(sweep);
   }
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
 

@@ -4,6 +4,7 @@
 #include "kernels/call/call.h"
 #include "server/wire/catalogue.h"
 #include "server/wire/status.h"
+#include "server/wire/sweep.h"
 #include "server/wire/values.h"
 
 namespace hotplate::wire {
@@ -41,6 +42,7 @@ void FillEnd(const core::JobEnd& end, const core::JobId& id, const std::string& 
              Message& out) {
   out.set_state(ToProto(end.state));
   if (!end.error.ok()) *out.mutable_error() = ToJobError(end.error);
+  if (end.sweep != nullptr) ToProto(*end.sweep, *out.mutable_sweep());
   if (end.state == core::JobState::kCompleted) FillOutputs(end, *out.mutable_result());
   if (end.receipt) ToProto(*end.receipt, id, kernel, facts, *out.mutable_result()->mutable_receipt());
   if (!end.written_receipt.empty()) out.mutable_result()->mutable_receipt()->ParseFromString(end.written_receipt);
@@ -157,6 +159,7 @@ void ToProto(const core::JobSnapshot& job, const ReceiptFacts& facts, v1::Job& o
   out.set_graph(job.graph);
   out.set_node(job.node);
   if (job.start_forecast) out.set_queue_forecast_ns(Count(*job.start_forecast));
+  FillSweep(job, out);
   if (!job.end) return;
   if (!job.end->error.ok()) *out.mutable_error() = ToJobError(job.end->error);
   if (job.end->receipt) ToProto(*job.end->receipt, job.id, job.kernel, facts, *out.mutable_receipt());

@@ -53,6 +53,22 @@ absl::StatusOr<core::nanoseconds> PositiveDuration(const google::protobuf::Durat
   return std::chrono::seconds(duration.seconds()) + core::nanoseconds(duration.nanos());
 }
 
+std::optional<ParamValue> FromProto(const v1::ParamValue& value) {
+  switch (value.kind_case()) {
+    case v1::ParamValue::kIntValue:
+      return value.int_value();
+    case v1::ParamValue::kFloatValue:
+      return value.float_value();
+    case v1::ParamValue::kBoolValue:
+      return value.bool_value();
+    case v1::ParamValue::kStringValue:
+      return value.string_value();
+    case v1::ParamValue::KIND_NOT_SET:
+      break;
+  }
+  return std::nullopt;
+}
+
 absl::Status CheckLabel(const std::string& label, const std::string& field) {
   if (label.size() > core::kMaxLabelBytes) {
     return InvalidField(field, field + " is " + Quoted(label) + "; at most " + std::to_string(core::kMaxLabelBytes) +

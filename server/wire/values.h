@@ -5,6 +5,7 @@
 #include <google/protobuf/duration.pb.h>
 #include <google/protobuf/timestamp.pb.h>
 
+#include <optional>
 #include <variant>
 
 #include "absl/status/statusor.h"
@@ -22,6 +23,8 @@ void ToProto(const Signature& signature, v1::Signature& out);
 // INVALID_ARGUMENT, naming `field`: not positive, or out of range.
 absl::StatusOr<core::nanoseconds> PositiveDuration(const google::protobuf::Duration& duration,
                                                    const std::string& field);
+// Nothing for one without a value.
+std::optional<ParamValue> FromProto(const v1::ParamValue& value);
 // INVALID_ARGUMENT: too long, or with control characters.
 absl::Status CheckLabel(const std::string& label, const std::string& field = "label");
 void ToProto(core::nanoseconds duration, google::protobuf::Duration& out);

@@ -17,11 +17,12 @@ struct TerminalSize {
 };
 
 struct Program {
-  std::string file;                      // an absolute path, which can be executed
-  std::vector<std::string> arguments;    // the first is the program's name for itself
-  std::vector<std::string> environment;  // NAME=value
-  std::string folder;                    // to begin in
-  std::uint64_t memory_bytes = 0;        // all its processes together, beyond which they are killed; 0: no limit
+  std::string file;                              // an absolute path, which can be executed
+  std::vector<std::string> arguments;            // the first is the program's name for itself
+  std::vector<std::string> environment;          // NAME=value
+  std::vector<std::string> task_variables = {};  // HOTPLATE_* of a task of a sweep, NAME=value
+  std::string folder;                            // to begin in
+  std::uint64_t memory_bytes = 0;  // all its processes together, beyond which they are killed; 0: no limit
   mode_t umask = 077;
   bool strays_end = false;  // what its processes abandon is killed at once, not at its own end
   std::optional<TerminalSize> terminal = std::nullopt;  // its standard streams are one, of this size as it begins

@@ -76,6 +76,7 @@ core::RunResult ProgramJob::Run(const DeviceInfo& device, const std::vector<core
   program_.environment =
       EnvironmentOn(device, device.uuid.empty() ? device.threads_per_lane : program_.threads_beside_gpu,
                     program_.environment, OwnVariables());
+  for (std::string& variable : program_.task_variables) program_.environment.push_back(std::move(variable));
   const Steady::time_point start = Steady::now();
   if (!device.host_memory) daemon.give_back();
   const absl::Status shared = kind_ == Kind::kPython ? CheckShared(device) : absl::OkStatus();

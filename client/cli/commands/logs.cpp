@@ -12,6 +12,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/jobs/job_selection.h"
 #include "client/cli/journals/kept_job.h"
+#include "client/cli/sweeps/sweep_words.h"
 #include "client/cli/terminal/json.h"
 
 namespace hotplate::cli {
@@ -82,6 +83,10 @@ class Printer {
 
 // From the journals. NOT_FOUND if they lack the job.
 absl::Status LogsOfKept(const Invocation& call, const std::string& word) {
+  if (call.arguments.Text("task"))
+    return WithNextStep(
+        absl::FailedPreconditionError("--task: what a task has printed is asked of a daemon of that name"),
+        "hotplate up");
   auto kept = KeptJobs::Open(call);
   if (!kept.ok()) return absl::NotFoundError(kept.status().message());
   const auto ids = kept->Select({word}, call.arguments.Text("server").value_or(""));
@@ -109,6 +114,8 @@ absl::Status LogsOfKept(const Invocation& call, const std::string& word) {
 absl::Status LogsOfJob(const Invocation& call, const std::string& word) {
   if (call.arguments.Text("lines"))
     return UsageError("--lines is for the daemon's log: logs JOB shows all that is kept");
+  const auto task = call.arguments.Integer("task", 0, static_cast<std::int64_t>(kMostTasks));
+  if (!task.ok()) return task.status();
   auto client = call.TryConnect();
   if (!client.ok()) {
     if (!absl::IsUnavailable(client.status())) return WhyNoDaemon(call, client.status());
@@ -119,7 +126,7 @@ absl::Status LogsOfJob(const Invocation& call, const std::string& word) {
   if (!id.ok()) return id.status();
   Printer printer(call);
   for (std::uint64_t from = 0;;) {
-    const auto output = client->ProgramOutput(*id, from);
+    const auto output = client->ProgramOutput(*id, from, static_cast<std::uint64_t>(task->value_or(0)));
     if (absl::IsNotFound(output.status()) && from == 0) {
       const absl::Status printed = LogsOfKept(call, *id);
       return absl::IsNotFound(printed) ? output.status() : printed;
@@ -136,6 +143,7 @@ absl::Status LogsOfJob(const Invocation& call, const std::string& word) {
 
 absl::Status Logs(const Invocation& call) {
   if (!call.arguments.words().empty()) return LogsOfJob(call, call.arguments.words().front());
+  if (call.arguments.Text("task")) return UsageError("--task is for a job: hotplate logs JOB --task N");
   const auto lines = call.arguments.Integer("lines", 0, 1'000'000'000);
   if (!lines.ok()) return lines.status();
   const auto note = NoteFor(call.settings);
@@ -214,6 +222,7 @@ Command LogsCommand() {
       .example = "hotplate logs -f",
       .positionals = {{.name = "JOB", .help = "a program's job: its id, or last", .minimum = 0, .offer = Offer::kJob}},
       .options = {{.names = "-f,--follow", .value = "", .help = "keep printing new lines"},
+                  {.names = "--task", .value = "N", .help = "of a sweep (submit --each), what task N has printed"},
                   {.names = "-n,--lines", .value = "N", .help = "show the last N lines (default 50)"}},
       .run = Logs};
 }

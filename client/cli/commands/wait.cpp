@@ -3,6 +3,8 @@
 #include "client/cli/commands.h"
 #include "client/cli/jobs/job_selection.h"
 #include "client/cli/jobs/job_text.h"
+#include "client/cli/jobs/progress.h"
+#include "client/cli/sweeps/sweep_text.h"
 #include "client/cli/terminal/json.h"
 #include "client/lib/status.h"
 
@@ -17,11 +19,15 @@ absl::Status Wait(const Invocation& call) {
   if (!ids.ok()) return ids.status();
   if (ids->empty()) call.output.Answer([] { return "no job waits or runs"; }, [] { return ""; }, "");
   for (const std::string& id : *ids) {
-    const auto end = WatchOn(call, *client, id, [](const v1::JobUpdate&) {});
+    Progress progress(call.console, call.output.talkative());
+    const auto end = WatchOn(call, *client, id, [&progress](const v1::JobUpdate& update) { progress.Update(update); });
+    progress.Clear();
     if (!end.ok()) return end.status();
-    call.output.Answer([&] { return "job " + id + "  " + StateName(end->state()); }, [&] { return EndJson(id, *end); },
-                       "");
+    const std::string counts = end->has_sweep() ? "  " + CountsText(end->sweep().counts()) : "";
+    call.output.Answer([&] { return "job " + id + "  " + StateName(end->state()) + counts; },
+                       [&] { return EndJson(id, *end); }, "");
     if (worst.ok()) worst = client::FromJobEnd(*end, id);
+    if (worst.ok() && end->has_sweep()) worst = TasksFailed(id, end->sweep());
   }
   return Answered(worst);
 }

@@ -5,6 +5,7 @@
 #include "client/cli/jobs/job_text.h"
 #include "client/cli/jobs/progress.h"
 #include "client/cli/jobs/receipt.h"
+#include "client/cli/sweeps/sweep_text.h"
 #include "client/cli/terminal/json.h"
 #include "client/lib/status.h"
 
@@ -26,7 +27,8 @@ std::string Line(client::Client& client, const v1::JobUpdate& update) {
              (change.device().empty() ? "" : "  on " + change.device());
     }
     case v1::JobUpdate::kEnd:
-      return Clock(EndTime(client, update)) + "  job " + update.job_id() + "  " + StateName(update.end().state());
+      return Clock(EndTime(client, update)) + "  job " + update.job_id() + "  " + StateName(update.end().state()) +
+             (update.end().has_sweep() ? "  " + CountsText(update.end().sweep().counts()) : "");
     case v1::JobUpdate::kNotice:
       return Clock(Now()) + "  " + Printable(update.notice().text());
     default:
@@ -58,6 +60,7 @@ absl::Status Watch(const Invocation& call) {
   if (!end.ok()) return end.status();
   if (call.output.talkative() && end->result().has_receipt())
     WriteReceipt(call.console, end->result().receipt(), end->state());
+  if (end->state() == v1::COMPLETED && end->has_sweep()) return Answered(TasksFailed(id, end->sweep()));
   return Answered(client::FromJobEnd(*end, id));
 }
 

@@ -10,6 +10,7 @@
 #include "client/cli/jobs/numpy_words.h"
 #include "client/cli/jobs/scalar_input.h"
 #include "client/cli/jobs/standard_streams.h"
+#include "client/cli/sweeps/sweep_words.h"
 #include "kernels/array/quoted.h"
 #include "kernels/expression/names.h"
 
@@ -72,9 +73,14 @@ std::string HintForUnknown(const std::string& kernel, const std::vector<OptionSp
 
 class Planner {
  public:
-  Planner(const v1::KernelSpec& kernel, const Arguments& arguments) : arguments_(arguments) { plan_.kernel = kernel; }
+  // `names`: those in the text of an expression, any of which may be swept over.
+  Planner(const v1::KernelSpec& kernel, const Arguments& arguments, std::vector<std::string> names = {})
+      : arguments_(arguments), names_(std::move(names)) {
+    plan_.kernel = kernel;
+  }
 
   absl::StatusOr<JobPlan> Plan(const std::vector<std::string>& inputs) {
+    if (absl::Status status = Sweep(); !status.ok()) return status;
     Parameters();
     Inputs(inputs);
     plan_.outputs = PlanOutputs(plan_.kernel, arguments_.All("output"), violations_);
@@ -84,9 +90,40 @@ class Planner {
   }
 
  private:
+  absl::Status Sweep() {
+    const bool is_expression = plan_.kernel.name() == expression::kKernel;
+    const auto parse = [&](const std::string& name, const std::string& text) -> absl::StatusOr<client::ParamValue> {
+      for (const v1::ParamSpec& param : plan_.kernel.params())
+        if (param.name() == name) return ParseParameter(param, text);
+      if (const auto integer = ParseInteger(text)) return client::ParamValue(*integer);
+      if (const auto real = ParseNumber(text)) return client::ParamValue(*real);
+      return absl::InvalidArgumentError(name + ": " + Quoted(text) + " is no number");
+    };
+    const std::vector<std::string> names = is_expression ? names_ : NamesOf(plan_.kernel.params());
+    if (names.empty() && (!arguments_.All("each").empty() || arguments_.Text("each-file"))) {
+      return absl::InvalidArgumentError(plan_.kernel.name() + " has no parameters to sweep over (--each)");
+    }
+    auto sweep = SweepFrom(arguments_, {is_expression ? "the expression" : plan_.kernel.name(), names, parse});
+    if (!sweep.ok()) return sweep.status();
+    plan_.options.sweep = *std::move(sweep);
+    return absl::OkStatus();
+  }
+
+  bool IsSwept(const std::string& name) const {
+    if (!plan_.options.sweep) return false;
+    const auto& axes = plan_.options.sweep->axes();
+    return std::any_of(axes.begin(), axes.end(), [&name](const v1::SweepAxis& axis) { return axis.name() == name; });
+  }
+
   void Parameters() {
     for (const v1::ParamSpec& param : plan_.kernel.params()) {
       const auto text = arguments_.Text(OptionName(param.name()).substr(2));
+      if (IsSwept(param.name())) {
+        if (text)
+          violations_.push_back(OptionName(param.name()) + " is " + *text + " by itself, and swept over as well (" +
+                                "--each): give it once");
+        continue;
+      }
       if (!text) {
         if (!param.has_default_value() && param.default_text().empty())
           violations_.push_back(OptionName(param.name()) + " must be given: " + param.docs());
@@ -182,16 +219,18 @@ class Planner {
     options.no_rerun = arguments_.Flag("no-rerun");
     options.after = SplitAt(arguments_.All("after"), ',');
     plan_.dry_run = arguments_.Flag("dry-run");
+    plan_.failed_of = arguments_.Text("failed-of").value_or("");
     return absl::OkStatus();
   }
 
   const Arguments& arguments_;
+  const std::vector<std::string> names_;
   JobPlan plan_;
   std::vector<std::string> violations_;
 };
 
 std::vector<OptionSpec> SharedJobOptions() {
-  return {
+  std::vector<OptionSpec> options = {
       {.names = "-o,--output",
        .value = "[NAME=]PLACE",
        .help = "write an output to a .npy file, a .png picture, - (standard output), array:NAME on the daemon, or "
@@ -226,6 +265,8 @@ std::vector<OptionSpec> SharedJobOptions() {
            "large outputs stay some minutes for that"},
       {.names = "--dry-run", .value = "", .help = "check the job, say what it needs and where it fits; run nothing"},
   };
+  for (OptionSpec& option : SweepOptions()) options.push_back(std::move(option));
+  return options;
 }
 
 }  // namespace
@@ -257,6 +298,7 @@ std::vector<OptionSpec> JobOptionsOfSubmit() {
   options.push_back({.names = "--no-rerun",
                      .value = "",
                      .help = "let the job fail if its daemon dies while it runs; the next daemon would run it again"});
+  options.push_back(FailedOfOption());
   return options;
 }
 
@@ -488,7 +530,7 @@ absl::StatusOr<JobPlan> PlanExpression(const std::vector<OptionSpec>& options, c
     const auto same = [&name](const v1::ArgumentSpec& input) { return input.name() == name; };
     if (std::none_of(kernel.inputs().begin(), kernel.inputs().end(), same)) kernel.add_inputs()->set_name(name);
   }
-  auto plan = Planner(kernel, *arguments).Plan(inputs);
+  auto plan = Planner(kernel, *arguments, taken).Plan(inputs);
   if (!plan.ok()) return plan;
   plan->options.expression = text;
   for (const InputArgument& input : plan->inputs) {

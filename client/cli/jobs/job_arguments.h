@@ -50,6 +50,7 @@ struct JobPlan {
   nanoseconds lease = kDefaultLease;  // of outputs that stay as arrays
   bool replace_files = false;         // that the daemon writes
   bool dry_run = false;
+  std::string failed_of;  // of a sweep: only those tasks that did not complete in this job; empty: all
 };
 
 // The arguments of run and submit: the kernel, its inputs, and the options that are not the kernel's.

@@ -12,12 +12,16 @@
 #include "client/cli/jobs/receipt.h"
 #include "client/cli/jobs/scalar_input.h"
 #include "client/cli/jobs/standard_streams.h"
+#include "client/cli/sweeps/sweep_text.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
 #include "kernels/expression/names.h"
 
 namespace hotplate::cli {
 namespace {
+
+// Of the results of a sweep, on standard output.
+constexpr std::size_t kMostRows = 1000;
 
 // Only the daemon knows which outputs a call fills.
 absl::Status NameOutputsOf(PreparedJob& job) {
@@ -237,12 +241,14 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
     }
   }
   text += scalars.Text();
+  const bool as_table = result.sweep && paths.empty() && IsTable(result, names);
+  if (as_table) text = ResultTable(result, names, kMostRows);
   if (files.TakesStandardOutput()) {
     if (call.output.talkative()) {
       call.console.err << Fitted(text, ErrorWidthOf(call.console));
       WriteReceipt(call.console, result.receipt, v1::COMPLETED, result.timings);
     }
-    return absl::OkStatus();
+    return result.sweep ? Answered(TasksFailed(result.job_id, *result.sweep)) : absl::OkStatus();
   }
   call.output.Answer([&] { return Fitted(text, WidthOf(call.console)); },
                      [&] { return ResultJson(result, names, paths, summaries); }, essentials);
@@ -250,7 +256,7 @@ absl::Status Deliver(const Invocation& call, const v1::KernelSpec& kernel, const
     call.console.out.flush();
     WriteReceipt(call.console, result.receipt, v1::COMPLETED, result.timings);
   }
-  return absl::OkStatus();
+  return result.sweep ? Answered(TasksFailed(result.job_id, *result.sweep)) : absl::OkStatus();
 }
 
 }  // namespace hotplate::cli

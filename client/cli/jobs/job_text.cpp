@@ -9,6 +9,7 @@
 #include "client/cli/ending.h"
 #include "client/cli/jobs/elements.h"
 #include "client/cli/jobs/receipt.h"
+#include "client/cli/sweeps/sweep_text.h"
 #include "client/cli/terminal/console.h"
 #include "client/cli/terminal/format.h"
 #include "client/cli/terminal/json.h"
@@ -46,6 +47,7 @@ int LongestKernelName() {
 std::string KernelTime(const v1::Job& job) {
   if (job.receipt().has_kernel_ns())
     return DurationText(nanoseconds(static_cast<std::int64_t>(job.receipt().kernel_ns())));
+  if (job.state() == v1::RUNNING && job.has_tasks()) return CountsText(job.tasks());
   if (job.state() == v1::RUNNING && job.progress() > 0) return Percent(job.progress());
   return "-";
 }
@@ -90,6 +92,12 @@ std::string HeldText(const v1::DeviceFit& fit) {
 
 std::string JobsText(const google::protobuf::RepeatedPtrField<std::string>& ids) {
   return (ids.size() == 1 ? "job " : "jobs ") + Join({ids.begin(), ids.end()}, ", ");
+}
+
+// Tasks of a sweep that has ended.
+std::string FailedText(const v1::Job& job) {
+  if (job.state() <= v1::RUNNING || job.tasks().failed() == 0) return "";
+  return ", " + std::to_string(job.tasks().failed()) + " failed";
 }
 
 // Its device; of one that waits for other jobs, the first of these.
@@ -176,7 +184,7 @@ std::string JobTable(const std::vector<v1::Job>& jobs, const JobTableStyle& styl
   for (const v1::Job& job : jobs) {
     std::vector<std::string> row = {job.id(),
                                     job.kernel(),
-                                    PaintedState(style.colour, job.state()),
+                                    PaintedState(style.colour, job.state()) + FailedText(job),
                                     WhereText(job),
                                     QueuedFor(job),
                                     KernelTime(job),
@@ -198,6 +206,8 @@ std::string JobPage(const v1::Job& job, bool colour, bool from_daemon) {
   table.Indent(2);
   if (!job.label().empty()) table.Row({"label", Printable(job.label())});
   if (job.params_size() > 0) table.Row({"params", ParamsText(job)});
+  if (job.swept_size() > 0) table.Row({"sweep", Printable(Join({job.swept().begin(), job.swept().end()}, ", "))});
+  if (job.has_tasks()) table.Row({"tasks", CountsText(job.tasks())});
   if (!job.device().empty()) table.Row({"device", job.device()});
   table.Row({"submitted", Clock(job.submit_time()) + " by session " + job.session().substr(0, 8) +
                               (job.detached() ? ", detached" : ", attached")});
@@ -214,6 +224,11 @@ std::string JobPage(const v1::Job& job, bool colour, bool from_daemon) {
   if (job.has_end_time()) table.Row({"ended", Clock(job.end_time())});
   page += table.Text();
   if (!job.error().message().empty()) page += "  error      " + Printable(job.error().message()) + "\n";
+  for (const v1::TaskFailure& failure : job.task_failures())
+    page += "  failed     " + Printable(FailureText(failure)) + "\n";
+  if (static_cast<std::uint64_t>(job.task_failures_size()) < job.tasks().failed() && job.task_failures_size() > 0)
+    page += "  failed     … and " +
+            std::to_string(job.tasks().failed() - static_cast<std::uint64_t>(job.task_failures_size())) + " more\n";
   if (job.has_receipt()) page += "receipt  " + ReceiptText(job.receipt(), job.state());
   return page;
 }
@@ -282,13 +297,14 @@ std::string ResultJson(const client::JobResult& result, const std::vector<std::s
     outputs.push_back(OutputJson(name, result.outputs.at(name), path == paths.end() ? "" : path->second,
                                  summary == summaries.end() ? std::nullopt : std::optional(summary->second)));
   }
-  return JsonObject()
-      .Text("jobId", result.job_id)
+  JsonObject json;
+  json.Text("jobId", result.job_id)
       .Text("state", "COMPLETED")
       .Raw("outputs", JsonArray(outputs))
       .Raw("receipt", ToJson(result.receipt))
-      .Raw("client", TimingsJson(result.timings))
-      .Json();
+      .Raw("client", TimingsJson(result.timings));
+  if (result.sweep) json.Raw("sweep", SweepJson(result, names));
+  return json.Json();
 }
 
 std::string EndJson(const std::string& job_id, const v1::JobEnd& end) {
@@ -296,6 +312,7 @@ std::string EndJson(const std::string& job_id, const v1::JobEnd& end) {
   json.Text("jobId", job_id).Text("state", StateName(end.state()));
   if (end.has_error()) json.Raw("error", ToJson(end.error()));
   if (end.result().has_receipt()) json.Raw("receipt", ToJson(end.result().receipt()));
+  if (end.has_sweep()) json.Raw("counts", ToJson(end.sweep().counts()));
   return json.Json();
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "client/cli/sweeps/sweep_text.h"
 #include "client/cli/terminal/format.h"
 #include "kernels/base/quantity.h"
 
@@ -96,7 +97,9 @@ void Progress::Update(const v1::JobUpdate& update) {
       break;
     case v1::JobUpdate::kProgress: {
       const double fraction = std::clamp(update.progress().fraction(), 0.0, 1.0);
-      line = "running  " + Bar(fraction, kBarWidth) + " " + Percent(fraction) + Pace(fraction, clock_());
+      line = "running  " + Bar(fraction, kBarWidth) + " " +
+             (update.progress().has_tasks() ? CountsText(update.progress().tasks()) : Percent(fraction)) +
+             Pace(fraction, clock_());
       break;
     }
     case v1::JobUpdate::kNotice:

@@ -114,7 +114,9 @@ std::vector<OptionSpec> LineOptions(bool of_expression) {
   std::vector<OptionSpec> options = of_expression ? JobOptionsOfEval() : JobOptionsOfRun();
   std::erase_if(options, [](const OptionSpec& one) {
     const std::string name = one.LongName();
-    return name == "output" || name == "dry-run";
+    // Each line is a job of one task.
+    const bool of_sweep = name == "each" || name == "each-file" || name == "max-fails" || name == "retries";
+    return name == "output" || name == "dry-run" || of_sweep;
   });
   return options;
 }

@@ -11,6 +11,8 @@
 #include "client/cli/jobs/receipt.h"
 #include "client/cli/programs/program_streams.h"
 #include "client/cli/programs/program_words.h"
+#include "client/cli/sweeps/failed_tasks.h"
+#include "client/cli/sweeps/sweep_words.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/raw_terminal.h"
 #include "kernels/array/quoted.h"
@@ -75,6 +77,15 @@ absl::StatusOr<bool> HasTerminal(const Invocation& call, const ProgramWords& wor
     return UsageError("--terminal is for a program that is called from a terminal: standard input is none");
   }
   return here && isatty(STDOUT_FILENO) != 0 && words.kind == "python" && IsInteractive(words.program);
+}
+
+// A program is told numbers as they are, and all else as text: "007" stays that.
+client::ParamValue AsTold(const std::string& text) {
+  const auto integer = ParseInteger(text);
+  if (integer && std::to_string(*integer) == text) return *integer;
+  const auto real = ParseNumber(text);
+  if (real && text.find_first_not_of("0123456789.-") == std::string::npos) return *real;
+  return text;
 }
 
 // Its own exit code is the command's, and all that a script is told.
@@ -156,6 +167,12 @@ absl::StatusOr<v1::Program> ProgramFor(const Invocation& call, const ProgramWord
   program.set_request_id(call.arguments.Text("request-id").value_or(""));
   program.set_no_rerun(call.arguments.Flag("no-rerun"));
   for (const std::string& id : SplitAt(call.arguments.All("after"), ',')) program.add_after()->set_job_id(id);
+  const auto parse = [](const std::string&, const std::string& text) {
+    return absl::StatusOr<client::ParamValue>(AsTold(text));
+  };
+  const auto sweep = SweepFrom(call.arguments, {"the program", {}, parse});
+  if (!sweep.ok()) return sweep.status();
+  if (*sweep) *program.mutable_sweep() = **sweep;
   if (*time_limit) {
     program.mutable_time_limit()->set_seconds((*time_limit)->count() / 1'000'000'000);
     program.mutable_time_limit()->set_nanos(static_cast<int>((*time_limit)->count() % 1'000'000'000));
@@ -170,6 +187,8 @@ absl::Status RunAttached(const Invocation& call, const v1::Program& program) {
     return UsageError("--request-id is for a program in the background: hotplate submit " + program.kind() + " …");
   if (program.no_rerun())
     return UsageError("--no-rerun is for a program in the background: hotplate submit " + program.kind() + " …");
+  if (program.has_sweep() || call.arguments.Text("failed-of"))
+    return UsageError("--each is for programs in the background: hotplate submit --each … " + program.kind() + " …");
   if (program.after_size() > 0)
     return UsageError("--after is for a program in the background: hotplate submit " + program.kind() + " …");
   auto client = call.Connect();
@@ -226,14 +245,28 @@ absl::Status SubmitDetached(const Invocation& call, const v1::Program& program) 
                       " gives it one");
   auto client = call.Connect();
   if (!client.ok()) return client.status();
-  const absl::StatusOr<std::string> id = client->SubmitProgram(program);
+  v1::Program asked = program;
+  if (const auto word = call.arguments.Text("failed-of")) {
+    const auto earlier = FindEarlier(*client, *word);
+    if (!earlier.ok()) return earlier.status();
+    if (const absl::Status kept = KeepIncomplete(*earlier, *asked.mutable_sweep()); !kept.ok()) return kept;
+  }
+  const absl::StatusOr<std::string> id = client->SubmitProgram(asked);
   if (!id.ok()) return id.status();
   call.output.Answer(
       [&] {
-        return Done(call.console, "job " + *id + " queued") + "\n  hotplate logs -f " + *id + " · hotplate watch " +
-               *id + " · hotplate cancel " + *id;
+        const std::string tasks = asked.has_sweep() ? "   " + std::to_string(TasksOf(asked.sweep())) + " tasks" : "";
+        return Done(call.console, "job " + *id + " queued" + tasks) + "\n  hotplate logs " +
+               (asked.has_sweep() ? *id + " --task N" : "-f " + *id) + " · hotplate watch " + *id +
+               " · hotplate cancel " + *id;
       },
-      [&] { return JsonObject().Text("jobId", *id).Text("kernel", program.kind()).Json(); }, *id);
+      [&] {
+        JsonObject json;
+        json.Text("jobId", *id).Text("kernel", asked.kind());
+        if (asked.has_sweep()) json.Count("tasks", static_cast<std::int64_t>(TasksOf(asked.sweep())));
+        return json.Json();
+      },
+      *id);
   return absl::OkStatus();
 }
 

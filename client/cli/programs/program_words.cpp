@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "client/cli/sweeps/sweep_words.h"
 #include "server/journal/records.h"
 
 namespace hotplate::cli {
@@ -15,6 +16,35 @@ const OptionSpec* OptionOf(const std::vector<OptionSpec>& options, const std::st
     if (std::find(names.begin(), names.end(), name) != names.end()) return &option;
   }
   return nullptr;
+}
+
+std::vector<OptionSpec> OneProgramOptions() {
+  return {
+      {.names = "--env",
+       .value = "NAME",
+       .help = "in this Python environment (hotplate env): python runs its interpreter, exec has its variables"},
+      {.names = "--device", .value = "ID", .help = "run on this device (default: a GPU; without one the CPU)"},
+      {.names = "--time-limit", .value = "TIME", .help = "end it after this time on the device"},
+      {.names = "--priority", .value = "N", .help = "-100 to 100: higher runs first (default 0)"},
+      {.names = "--label", .value = "TEXT", .help = "a label to find the job by (default: the program's name)"},
+      {.names = "--after",
+       .value = "JOB",
+       .help =
+           "submitted: begin when these jobs (ids, with commas) have completed; if one does not, this job does not run",
+       .repeatable = true,
+       .offer = Offer::kJob},
+      {.names = "--export",
+       .value = "ALL|NONE|NAMES",
+       .help = "pass these variables of your environment: all (default), only HOME, PATH and the like, or NAMES, "
+               "separated by commas, as well"},
+      {.names = "-t,--terminal",
+       .value = "",
+       .help = "give it a terminal, as this command has one (Python without a script has it)"},
+      {.names = "--request-id", .value = "ID", .help = "run it once, however often you ask with this id"},
+      {.names = "--no-rerun",
+       .value = "",
+       .help = "submitted: let it fail if its daemon dies while it runs; the next daemon would run it again"},
+  };
 }
 
 // The first word that is neither an option of ours nor the value of one.
@@ -59,32 +89,16 @@ std::optional<ProgramWords> SplitProgram(const Command& command, const std::vect
 }
 
 const std::vector<OptionSpec>& ProgramOptions() {
-  static const std::vector<OptionSpec> options = {
-      {.names = "--env",
-       .value = "NAME",
-       .help = "in this Python environment (hotplate env): python runs its interpreter, exec has its variables"},
-      {.names = "--device", .value = "ID", .help = "run on this device (default: a GPU; without one the CPU)"},
-      {.names = "--time-limit", .value = "TIME", .help = "end it after this time on the device"},
-      {.names = "--priority", .value = "N", .help = "-100 to 100: higher runs first (default 0)"},
-      {.names = "--label", .value = "TEXT", .help = "a label to find the job by (default: the program's name)"},
-      {.names = "--after",
-       .value = "JOB",
-       .help =
-           "submitted: begin when these jobs (ids, with commas) have completed; if one does not, this job does not run",
-       .repeatable = true,
-       .offer = Offer::kJob},
-      {.names = "--export",
-       .value = "ALL|NONE|NAMES",
-       .help = "pass these variables of your environment: all (default), only HOME, PATH and the like, or NAMES, "
-               "separated by commas, as well"},
-      {.names = "-t,--terminal",
-       .value = "",
-       .help = "give it a terminal, as this command has one (Python without a script has it)"},
-      {.names = "--request-id", .value = "ID", .help = "run it once, however often you ask with this id"},
-      {.names = "--no-rerun",
-       .value = "",
-       .help = "submitted: let it fail if its daemon dies while it runs; the next daemon would run it again"},
-  };
+  static const std::vector<OptionSpec> options = [] {
+    std::vector<OptionSpec> all = OneProgramOptions();
+    for (OptionSpec& option : SweepOptions()) {
+      option.help = "submitted: " + option.help;
+      all.push_back(std::move(option));
+    }
+    all.push_back(EachLineOption());
+    all.push_back(FailedOfOption());
+    return all;
+  }();
   return options;
 }
 

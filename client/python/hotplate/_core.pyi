@@ -51,6 +51,7 @@ class Options:
     request_id: str
     label: str
     expression: str
+    sweep: Optional[dict[str, Any]]
     function: Optional[tuple[str, str, bool, bool, int]]
     priority: int
     time_limit: Optional[float]
@@ -82,6 +83,7 @@ class Result:
     def take(self, output: str) -> Any: ...
     def receipt(self) -> dict[str, Any]: ...
     def timings(self) -> dict[str, Any]: ...
+    def sweep(self) -> Optional[dict[str, Any]]: ...
 
 class InFlight:
     """A call in flight."""

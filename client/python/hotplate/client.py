@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .arguments import JobId, Seconds, StrPath
     from .futures import CallFuture
     from .graphs import Graph
+    from .sweeps import SweepResult
     from .telemetry import Devices, Sample
 else:
     ClientKernels = object  # whose methods the daemon names
@@ -131,6 +132,41 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
             >>> gpu.run("selu", x, alpha=1.67)
         """
         return self._called(self._plan(name), inputs, keywords)
+
+    def sweep(self, name: str, /, *inputs: Any, max_fails: Optional[int] = None, retries: int = 0,
+              **keywords: Any) -> SweepResult:
+        """Runs a kernel once for each value of a parameter, as one job of many tasks, and waits for all of them.
+
+        Args:
+            name, inputs: as of `run`. The inputs are the same for all tasks.
+            keywords: as of `run`; a range, a list or an array with one axis in place of a parameter's value is swept over.
+                With several of them every combination is a task. time_limit is each task's.
+            max_fails: more failed tasks end the sweep with hotplate.JobFailed. None: only if all fail.
+            retries: how often a task that fails is run again.
+
+        Returns:
+            A SweepResult: each output is one array, whose first axes are those of the sweep. Tasks that failed have NaN
+            there, or 0, and are in its `failures`.
+
+        Raises:
+            ValueError: no values, more than 1 000 000 tasks, a value that the kernel does not take (with its task), or
+                outputs whose shapes differ between tasks; nothing is run then. Else as `run`.
+
+        Example:
+            >>> s = gpu.sweep("integrate2d", n=range(1, 1001))
+            >>> s.value.shape
+            (1000,)
+        """
+        from .sweeps import finished, prepared
+
+        plan = self._plan(name)
+        call, values = prepared(plan, self, inputs, keywords, max_fails, retries)
+        try:
+            result = self._core.run(call.kernel, call.inputs, call.options)
+        finally:
+            if call.end_progress is not None:
+                call.end_progress()
+        return finished(plan, call, result, values)
 
     def eval(self, expression: str, names: Optional[Mapping[str, Any]] = None, /, **keywords: Any) -> Any:
         """Computes an expression, a line of NumPy as a text, on the daemon in one pass.

@@ -80,6 +80,13 @@ py::dict Result::Timings() const {
   return timings;
 }
 
+py::object Result::Sweep() const {
+  if (!result_->sweep) return py::none();
+  v1::SweepOutcome outcome = *result_->sweep;
+  outcome.clear_job();
+  return ToDict(outcome);
+}
+
 PyClient::PyClient(client::Client client)
     : client_(new client::Client(std::move(client)),
               [](client::Client* last) {
@@ -391,7 +398,8 @@ void BindClient(py::module_& module) {
       .def("outputs", &Result::Outputs)
       .def("take", &Result::Take, py::arg("output"))
       .def("receipt", &Result::Receipt)
-      .def("timings", &Result::Timings);
+      .def("timings", &Result::Timings)
+      .def("sweep", &Result::Sweep);
 
   const auto none = py::none();
   py::class_<PyClient>(module, "Client", "A connection to a daemon.")

@@ -36,6 +36,8 @@ class Result {
   const std::string& warning() const { return result_->receipt.warning(); }
   // The client's own part: seconds and bytes.
   pybind11::dict Timings() const;
+  // Of a sweep: counts, failures and incomplete, as hotplate.v1.SweepOutcome has them; else None.
+  pybind11::object Sweep() const;
 
  private:
   const std::shared_ptr<client::JobResult> result_;

@@ -27,6 +27,34 @@ client::ParamValue ToParam(const std::string& name, py::handle value) {
                        "; parameters are int, float, bool or str");
 }
 
+void SetValue(const std::string& name, py::handle value, v1::ParamValue& out) {
+  const client::ParamValue converted = ToParam(name, value);
+  if (const auto* integer = std::get_if<std::int64_t>(&converted)) out.set_int_value(*integer);
+  if (const auto* real = std::get_if<double>(&converted)) out.set_float_value(*real);
+  if (const auto* truth = std::get_if<bool>(&converted)) out.set_bool_value(*truth);
+  if (const auto* text = std::get_if<std::string>(&converted)) out.set_string_value(*text);
+}
+
+v1::Sweep ToSweep(const py::dict& from) {
+  v1::Sweep sweep;
+  for (const py::handle& one : py::list(from["axes"])) {
+    const auto [name, values] = one.cast<std::pair<std::string, py::object>>();
+    v1::SweepAxis& axis = *sweep.add_axes();
+    axis.set_name(name);
+    if (py::isinstance<py::tuple>(values)) {
+      const auto range = values.cast<py::tuple>();
+      SetValue(name, range[0], *axis.mutable_range()->mutable_first());
+      SetValue(name, range[1], *axis.mutable_range()->mutable_step());
+      axis.mutable_range()->set_count(range[2].cast<std::uint64_t>());
+    } else {
+      for (const py::handle& value : values.cast<py::list>()) SetValue(name, value, *axis.mutable_list()->add_values());
+    }
+  }
+  if (!from["most_failed"].is_none()) sweep.set_most_failed(from["most_failed"].cast<std::uint64_t>());
+  sweep.set_retries(from["retries"].cast<std::uint32_t>());
+  return sweep;
+}
+
 v1::Precision ToPrecision(const std::string& name) {
   if (name.empty() || name == "default") return v1::PRECISION_UNSPECIFIED;
   if (name == "tf32") return v1::PRECISION_TF32;
@@ -96,6 +124,7 @@ client::JobOptions ToJobOptions(const Options& options, HeldBuffers& held,
     call.set_cpus(cpus);
   }
   job.expression = options.expression;
+  if (!options.sweep.is_none()) job.sweep = ToSweep(options.sweep.cast<py::dict>());
   job.label = options.label;
   job.device = options.device;
   job.precision = ToPrecision(options.precision);
@@ -141,6 +170,7 @@ void BindOptions(py::module_& module) {
       .def_readwrite("label", &Options::label)
       .def_readwrite("function", &Options::function)
       .def_readwrite("expression", &Options::expression)
+      .def_readwrite("sweep", &Options::sweep)
       .def_readwrite("priority", &Options::priority)
       .def_readwrite("time_limit", &Options::time_limit)
       .def_readwrite("deadline", &Options::deadline)

@@ -32,6 +32,8 @@ struct Options {
   // (function, environment, keep, alone, cpus), of a call of a function; else None.
   pybind11::object function = pybind11::none();
   std::string expression;  // the text of one; `params` are then its numbers
+  // {"axes": [(name, (first, step, count) or [values])], "most_failed": int or None, "retries": int}; None: one task.
+  pybind11::object sweep = pybind11::none();
   int priority = 0;
   std::optional<double> time_limit, deadline;
   bool deterministic = false, leave_result = false, detach = false;

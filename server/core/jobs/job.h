@@ -51,6 +51,9 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   Principal owner;
   std::shared_ptr<Session> session;
   std::shared_ptr<OutsideWork> work;  // null: a kernel's job
+  std::shared_ptr<SweepRun> sweep;    // of one with many tasks, which run in its place
+  std::shared_ptr<SweepRun> task_of;  // of a task of a sweep, which is in no table
+  std::uint64_t row = 0;              // of a task: its place in the results
   BoundJob bound;                     // when the job has ended, all but its parameters is gone
   std::string request_key;            // JobTable::RequestKey of its request id; empty without one
   std::uint64_t payload_hash = 0;

@@ -8,10 +8,28 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "server/core/jobs/job_event.h"
 
 namespace hotplate::core {
+
+// A task of a sweep that will not run again.
+struct TaskRow {
+  std::uint64_t row = 0, task = 0;
+  JobState state = JobState::kCompleted;
+  absl::Status error;                           // unless kCompleted
+  std::shared_ptr<OutsideWork> work = nullptr;  // of the task; null: a kernel's
+};
+struct TaskRows {
+  std::vector<TaskRow> rows;
+  // What those that completed left: each output of all rows, which no other task changes.
+  struct Output {
+    std::shared_ptr<const HostBuffer> buffer;
+    std::uint64_t row_bytes = 0;
+  };
+  std::vector<Output> outputs;
+};
 
 class JobLog {
  public:
@@ -26,6 +44,9 @@ class JobLog {
   // the end's, among the job's changes.
   virtual void WriteEnd(std::shared_ptr<const Job> job, const JobEvent& end, std::uint64_t sequence,
                         std::function<void()> told) = 0;
+  // These tasks of a durable sweep are not to run again under the next daemon. Calls for one job come in any order, and
+  // none after WriteEnd. Does not wait.
+  virtual void WriteTasks(const Job& job, TaskRows rows) = 0;
   // From now on durable jobs that do not complete are left to the next daemon.
   virtual void Suspend() = 0;
   // Waits for what is being written; `told` is not called afterwards.

@@ -9,6 +9,7 @@
 #include "kernels/base/status.h"
 #include "server/core/jobs/make_job.h"
 #include "server/core/run/outside_work.h"
+#include "server/core/sweeps/sweep_run.h"
 
 namespace hotplate::core {
 namespace {
@@ -143,9 +144,12 @@ void Jobs::Started(Job& job, const std::string& device, SteadyTime at) {
   if (job.waits_for_start && options_.log != nullptr) {
     options_.log->WriteStart(job, started, SequenceOfNext(job));
   }
-  MutexLock lock(mutex_);
-  Record(job, started);
-  Expect(job);
+  {
+    MutexLock lock(mutex_);
+    Record(job, started);
+    Expect(job);
+  }
+  if (job.task_of != nullptr) job.task_of->Started(device, at);
 }
 
 bool Jobs::RequestCancel(Job& job, std::string reason) {
@@ -156,6 +160,8 @@ bool Jobs::RequestCancel(Job& job, std::string reason) {
 }
 
 void Jobs::End(Job& job, JobEnd end, std::vector<ArrayId> owned_arrays) {
+  // Its sweep keeps what is to be kept of it.
+  if (const std::shared_ptr<SweepRun> sweep = job.task_of) return sweep->Ended(job, std::move(end));
   JobEvent event = Event(EndingIn(end.state));
   event.end = std::make_shared<const JobEnd>(std::move(end));
   event.owned_arrays = std::move(owned_arrays);
@@ -299,7 +305,8 @@ void Jobs::TellLate() {
 }
 
 void Jobs::Look(Job& job) {
-  double fraction = 0;
+  JobProgress progress;
+  if (job.sweep != nullptr) progress.tasks = job.sweep->counts();
   {
     MutexLock lock(mutex_);
     const SteadyTime now = clock_.Now();
@@ -310,15 +317,15 @@ void Jobs::Look(Job& job) {
       Record(job, Event(Kind::kTimeLimitReached));
       job.control.RequestCancel();
     }
-    fraction = job.control.progress();
-    if (fraction == job.told_progress || job.subscriptions.empty() ||
+    progress.fraction = job.control.progress();
+    if (progress.fraction == job.told_progress || job.subscriptions.empty() ||
         now - job.told_progress_time < kProgressInterval) {
       return;
     }
-    job.told_progress = fraction;
+    job.told_progress = progress.fraction;
     job.told_progress_time = now;
   }
-  if (observers_.TellProgress(job, fraction)) ReleaseOutputs(job);
+  if (observers_.TellProgress(job, progress)) ReleaseOutputs(job);
 }
 
 std::vector<std::shared_ptr<Job>> Jobs::GraceOver() {

@@ -64,6 +64,7 @@ JobSnapshot Jobs::SnapshotLocked(const Job& job) const {
   for (const ParamSpec& param : job.spec().params()) snapshot.param_names.push_back(param.name);
   snapshot.label = job.label;
   snapshot.work = job.work;
+  snapshot.sweep = job.sweep;
   snapshot.state = record.state;
   snapshot.owner = job.owner;
   snapshot.changes = job.earlier;

@@ -60,7 +60,7 @@ std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, Bo
   for (const JobOutput& output : request.outputs) {
     if (output.for_jobs > 0) job->takers[output.name] = output.for_jobs;
   }
-  job->time_limit = request.time_limit;
+  if (request.sweep == nullptr) job->time_limit = request.time_limit;  // it is each task's
   job->submitted_attached = request.attached;
   job->on_disconnect = request.on_disconnect;
   job->durable = request.durable;
@@ -69,7 +69,7 @@ std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, Bo
   job->waits_for_start = job->durable && (!request.may_rerun || request.work != nullptr ||
                                           std::any_of(request.outputs.begin(), request.outputs.end(),
                                                       [](const auto& one) { return one.file != nullptr; }));
-  job->tiny = !request.durable && IsBound(bound) && IsTiny(bound);
+  job->tiny = !request.durable && request.sweep == nullptr && IsBound(bound) && IsTiny(bound);
   job->keeps_request = !job->request_key.empty() && !request.forget_when_delivered;
   job->promised = job->keeps_request || !request.attached || request.on_disconnect == DisconnectPolicy::kDetach;
   job->work = request.work;

@@ -135,7 +135,7 @@ bool Observers::Tell(Job& job) {
   }
 }
 
-bool Observers::TellProgress(Job& job, double fraction) {
+bool Observers::TellProgress(Job& job, const JobProgress& progress) {
   absl::InlinedVector<std::shared_ptr<Subscription>, 2> told;
   MutexLock lock(mutex_);
   // Only those who know that the job runs, and not that it ended.
@@ -149,7 +149,7 @@ bool Observers::TellProgress(Job& job, double fraction) {
     one->telling = true;
     Enter(subscriber);
     lock.Unlock();
-    subscriber.observer->OnProgress(job.id, one->tag, fraction);
+    subscriber.observer->OnProgress(job.id, one->tag, progress);
     if (!subscriber.closed.load()) subscriber.observer->OnFlush();
     lock.Lock();
     Leave(subscriber);

@@ -33,7 +33,7 @@ class JobObserver {
   // False: of a job that has ended by the time this is told anything more, only the end is wanted.
   virtual bool WantsStatesBeforeEnd() const { return true; }
   // May be dropped; at most 10 a second.
-  virtual void OnProgress(const JobId& id, std::uint64_t tag, double fraction) = 0;
+  virtual void OnProgress(const JobId& id, std::uint64_t tag, const JobProgress& progress) = 0;
   // The daemon drains or the allocation ends soon.
   virtual void OnNotice(const std::string& text, std::optional<double> seconds_left) = 0;
   // Ends every burst of the calls above: an observer that collects them may send them now.
@@ -84,7 +84,7 @@ class Observers {
   // Without the mutex; the caller keeps the job alive.
   // True if whoever submitted the job has now heard its end.
   bool Tell(Job& job);
-  bool TellProgress(Job& job, double fraction);
+  bool TellProgress(Job& job, const JobProgress& progress);
   void TellAll(const std::string& notice, std::optional<double> seconds_left);
   // Tells the job's observers that have not heard of its end.
   void TellWatchers(const Job& job, const std::string& notice);

@@ -25,6 +25,12 @@ Devices::Devices(DeviceSet set, ArrayStore& arrays, const Clock& clock, std::uin
   if (copies_ != nullptr) arrays.Attach(copies_);
 }
 
+std::size_t Devices::LaneCount() const {
+  std::size_t lanes = 0;
+  for (const std::unique_ptr<Device>& device : set_.devices) lanes += static_cast<std::size_t>(device->info().lanes);
+  return lanes;
+}
+
 std::vector<ScheduledDevice> Devices::ForScheduler() const {
   std::vector<ScheduledDevice> all;
   for (std::size_t i = 0; i < count(); ++i) {

@@ -35,6 +35,7 @@ class Devices {
   Device& operator[](std::size_t index) const { return *set_.devices[index]; }
   // Places for workers that it has beside its lanes.
   std::uint32_t WorkersOf(std::size_t index) const { return WorkersOn(set_.devices[index]->info(), workers_); }
+  std::size_t LaneCount() const;  // of all of them
   std::vector<ScheduledDevice> ForScheduler() const;
 
   std::vector<std::uint64_t> FreeBytes() const;

@@ -244,7 +244,10 @@ JobEnd Lanes::EndOf(Job& job, const std::string& device, RunResult& result, std:
     end.error = absl::InternalError(
         absl::StrCat(job.spec().name(), " says on ", device, " that it was cancelled, but nobody asked for it"));
   } else {
-    end.error = PlaceOutputs(job, standing, inline_bytes_, parts_.sessions, parts_.arrays, result.outputs, owned);
+    // A task's become rows of its sweep's.
+    if (job.task_of == nullptr) {
+      end.error = PlaceOutputs(job, standing, inline_bytes_, parts_.sessions, parts_.arrays, result.outputs, owned);
+    }
     if (!end.error.ok()) return end;
     end.state = JobState::kCompleted;
     end.outputs = std::move(result.outputs);

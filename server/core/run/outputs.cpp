@@ -1,12 +1,31 @@
 #include "server/core/run/outputs.h"
 
+#include <cerrno>
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "server/core/named_status.h"
 
 namespace hotplate::core {
 namespace {
+
+absl::Status FileError(const std::string& output, const PlacedFile& file, const NpyError& error) {
+  const std::string message = absl::StrCat(output, ": ", file.path(), ": ", error.message);
+  switch (error.system_error) {
+    case ENOSPC:
+    case EDQUOT:
+      return absl::ResourceExhaustedError(message);
+    case EEXIST:
+      return absl::AlreadyExistsError(absl::StrCat(message, "; it came there while the job ran (--force replaces it)"));
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(message);
+    default:
+      return absl::FailedPreconditionError(message);
+  }
+}
 
 absl::Status MakeArrays(Job& job, const Jobs::Standing& standing, bool all, bool session_ended, ArrayStore& arrays,
                         std::vector<JobOutputValue>& outputs, std::vector<ArrayId>& owned) {
@@ -60,6 +79,26 @@ absl::Status PlaceOutputs(Job& job, const Jobs::Standing& standing, std::uint64_
     status = MakeArrays(job, standing, /*all=*/too_large, ended, arrays, outputs, owned);
   });
   return status;
+}
+
+absl::Status WriteFiles(const BoundJob& bound, TaskControl& control, std::vector<JobOutputValue>& outputs) {
+  const auto cancelled = [&control] { return control.cancel_requested(); };
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    PlacedFile* const file = bound.outputs[i].file.get();
+    if (file == nullptr) continue;
+    if (const auto error = file->Write(outputs[i].signature, outputs[i].data->bytes(), cancelled)) {
+      if (error->system_error == ECANCELED && cancelled()) return absl::CancelledError(error->message);
+      return FileError(outputs[i].name, *file, *error);
+    }
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    PlacedFile* const file = bound.outputs[i].file.get();
+    if (file == nullptr) continue;
+    if (const auto error = file->Commit()) return FileError(outputs[i].name, *file, *error);
+    outputs[i].path = file->path();
+    outputs[i].data = nullptr;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace hotplate::core

@@ -17,4 +17,8 @@ absl::Status PlaceOutputs(Job& job, const Jobs::Standing& standing, std::uint64_
                           const Sessions& sessions, ArrayStore& arrays, std::vector<JobOutputValue>& outputs,
                           std::vector<ArrayId>& owned);
 
+// Writes the outputs that go to files, all of them before the first takes its place. CANCELLED where `control` asks for
+// it meanwhile.
+absl::Status WriteFiles(const BoundJob& bound, TaskControl& control, std::vector<JobOutputValue>& outputs);
+
 }  // namespace hotplate::core

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -62,6 +63,11 @@ class OutsideWork {
   // cancel. `inputs`: in the spec's order.
   virtual RunResult Run(const DeviceInfo& device, const std::vector<OutsideInput>& inputs, const Daemon& daemon,
                         TaskControl& control) = 0;
+  // The work of one task of a sweep, which is told these values; this one is then never run.
+  virtual std::shared_ptr<OutsideWork> ForTask(
+      std::uint64_t /*task*/, const std::vector<std::pair<std::string, ParamValue>>& /*values*/) const {
+    return nullptr;
+  }
   // Whether this output, of those that Run gave, stays as an array.
   virtual bool Keeps(const std::string& output) const = 0;
   // Its name, its inputs, and how long a cancel takes.

@@ -9,6 +9,7 @@
 #include "kernels/base/status.h"
 #include "server/core/arrays/counted_memory.h"
 #include "server/core/named_status.h"
+#include "server/core/run/outputs.h"
 #include "server/core/run/outside_work.h"
 #include "server/core/schedule/scheduler.h"
 
@@ -66,23 +67,6 @@ bool HasFiles(const Job& job) {
                      [](const BoundOutput& output) { return output.file != nullptr; });
 }
 
-absl::Status FileError(const std::string& output, const PlacedFile& file, const NpyError& error) {
-  const std::string message = absl::StrCat(output, ": ", file.path(), ": ", error.message);
-  switch (error.system_error) {
-    case ENOSPC:
-    case EDQUOT:
-      return absl::ResourceExhaustedError(message);
-    case EEXIST:
-      return absl::AlreadyExistsError(absl::StrCat(message, "; it came there while the job ran (--force replaces it)"));
-    case EACCES:
-    case EPERM:
-    case EROFS:
-      return absl::PermissionDeniedError(message);
-    default:
-      return absl::FailedPreconditionError(message);
-  }
-}
-
 }  // namespace
 
 RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNeed& need,
@@ -135,7 +119,7 @@ RunResult TaskRunner::Run(Job& job, const std::string& spec_hash, const DeviceNe
     }
     const SteadyTime start = clock_.Now();
     if (result.error.ok() && HasFiles(job)) {
-      result.error = WriteFiles(job, result.outputs);
+      result.error = WriteFiles(job.bound, job.control, result.outputs);
       result.store = clock_.Now() - start;
     }
     if (!result.error.ok()) {
@@ -176,26 +160,6 @@ RunResult TaskRunner::RunOutside(Job& job, Device& device, Scheduler& scheduler)
   holds_.clear();
   inputs_.clear();
   return result;
-}
-
-absl::Status TaskRunner::WriteFiles(Job& job, std::vector<JobOutputValue>& outputs) {
-  const auto cancelled = [&job] { return job.control.cancel_requested(); };
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    PlacedFile* const file = job.bound.outputs[i].file.get();
-    if (file == nullptr) continue;
-    if (const auto error = file->Write(outputs[i].signature, outputs[i].data->bytes(), cancelled)) {
-      if (error->system_error == ECANCELED && cancelled()) return absl::CancelledError(error->message);
-      return FileError(outputs[i].name, *file, *error);
-    }
-  }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    PlacedFile* const file = job.bound.outputs[i].file.get();
-    if (file == nullptr) continue;
-    if (const auto error = file->Commit()) return FileError(outputs[i].name, *file, *error);
-    outputs[i].path = file->path();
-    outputs[i].data = nullptr;
-  }
-  return absl::OkStatus();
 }
 
 absl::Status TaskRunner::CutToSize(const Job& job, std::size_t output, JobOutputValue& value) {

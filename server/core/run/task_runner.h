@@ -31,8 +31,6 @@ class TaskRunner {
   // CANCELLED where the job is to be cancelled while a file is read.
   absl::Status Gather(Job& job, RunResult& result);
   void Describe(const Job& job);
-  // Writes the outputs that go to files, all of them before the first takes its place. CANCELLED as for Gather.
-  absl::Status WriteFiles(Job& job, std::vector<JobOutputValue>& outputs);
   // Copies an output that is smaller than planned to memory of its own size.
   absl::Status CutToSize(const Job& job, std::size_t output, JobOutputValue& value);
 

@@ -66,6 +66,7 @@ void Ticker::LookAtJobs() {
   parts_.scheduler.ForEachRunning(
       [&](QueueEntry& entry, SteadyTime) { running.push_back(static_cast<Job&>(entry).shared_from_this()); });
   for (const std::shared_ptr<Job>& job : running) parts_.jobs.Look(*job);
+  parts_.sweeps.Look();
 }
 
 void Ticker::Expire() {

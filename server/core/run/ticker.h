@@ -11,6 +11,7 @@
 #include "server/core/run/devices.h"
 #include "server/core/schedule/scheduler.h"
 #include "server/core/schedule/sessions.h"
+#include "server/core/sweeps/sweeps.h"
 
 namespace hotplate::core {
 
@@ -21,6 +22,7 @@ class Ticker {
     Scheduler& scheduler;
     Sessions& sessions;
     Devices& devices;
+    Sweeps& sweeps;
     std::function<void(Job&, const std::string& reason)> cancel;
     std::function<void()> queue_left;  // looks again at jobs that are left for the next daemon
     nanoseconds disconnect_grace;      // for the reason

@@ -28,7 +28,7 @@ class Counter : public JobObserver {
     end_time = steady_clock::now().time_since_epoch().count();
     ended.fetch_add(1, std::memory_order_release);
   }
-  void OnProgress(const JobId&, std::uint64_t, double) override {}
+  void OnProgress(const JobId&, std::uint64_t, const JobProgress&) override {}
   void OnNotice(const std::string&, std::optional<double>) override {}
 
   std::atomic<std::uint64_t> ended{0};

@@ -24,6 +24,7 @@ class SlowLog : public JobLog {
     std::scoped_lock lock(mutex_);
     waiting_.push_back(std::move(told));
   }
+  void WriteTasks(const Job&, TaskRows rows) override { lines_.Add("tasks " + std::to_string(rows.rows.size())); }
   void Suspend() override { suspended_.store(true); }
   void Stop() override {}
 

@@ -215,7 +215,7 @@ TEST_F(UnreadOutputTest, ADrainWithoutTimeDoesNotWait) {
 TEST_F(EngineIdleTest, ADrainWaitsUntilObserversHaveSentWhatTheyHeard) {
   struct Sender final : JobObserver {
     void OnChange(const JobId&, std::uint64_t, const StateChange&, const std::shared_ptr<const JobEnd>&) override {}
-    void OnProgress(const JobId&, std::uint64_t, double) override {}
+    void OnProgress(const JobId&, std::uint64_t, const JobProgress&) override {}
     void OnNotice(const std::string&, std::optional<double>) override {}
     bool HasUnsent() override { return unsent; }
     std::atomic<bool> unsent{true};

@@ -95,7 +95,7 @@ TEST_F(EngineInlineTest, WhoWantsOnlyTheEndOfAnEndedJobHearsNoMore) {
       ends_ += end != nullptr ? 1 : 0;
     }
     bool WantsStatesBeforeEnd() const override { return false; }
-    void OnProgress(const JobId&, std::uint64_t, double) override {}
+    void OnProgress(const JobId&, std::uint64_t, const JobProgress&) override {}
     void OnNotice(const std::string&, std::optional<double>) override {}
 
     std::vector<std::uint64_t> sequences() const {

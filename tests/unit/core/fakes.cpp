@@ -215,12 +215,12 @@ void Recorder::OnChange(const JobId& id, std::uint64_t tag, const StateChange& e
   --in_call_[key];
 }
 
-void Recorder::OnProgress(const JobId& id, std::uint64_t tag, double fraction) {
+void Recorder::OnProgress(const JobId& id, std::uint64_t tag, const JobProgress& progress) {
   std::scoped_lock lock(mutex_);
   const std::pair key(id.value(), tag);
   if (in_call_[key] > 0) complaints_.push_back(absl::StrCat("progress during an event of job ", id.value()));
   if (ended_[key]) complaints_.push_back(absl::StrCat("progress after the end of job ", id.value()));
-  progress_.push_back(fraction);
+  progress_.push_back(progress.fraction);
   changed_.notify_all();
 }
 

@@ -133,7 +133,7 @@ class Recorder : public JobObserver {
 
   void OnChange(const JobId& id, std::uint64_t tag, const StateChange& event,
                 const std::shared_ptr<const JobEnd>& end) override;
-  void OnProgress(const JobId& id, std::uint64_t tag, double fraction) override;
+  void OnProgress(const JobId& id, std::uint64_t tag, const JobProgress& progress) override;
   void OnNotice(const std::string& text, std::optional<double> seconds_left) override;
   void OnFlush() override;
 

@@ -22,12 +22,13 @@ class Story : public JobLog, public JobObserver {
   void WriteEnd(std::shared_ptr<const Job>, const JobEvent&, std::uint64_t, std::function<void()> told) override {
     told();
   }
+  void WriteTasks(const Job&, TaskRows) override {}
   void Suspend() override {}
   void Stop() override {}
   void OnChange(const JobId&, std::uint64_t, const StateChange& change, const std::shared_ptr<const JobEnd>&) override {
     Add("told: " + std::string(Name(change.state)));
   }
-  void OnProgress(const JobId&, std::uint64_t, double) override { Add("told: progress"); }
+  void OnProgress(const JobId&, std::uint64_t, const JobProgress&) override { Add("told: progress"); }
   void OnNotice(const std::string& text, std::optional<double>) override { Add("told: " + text); }
 
   std::vector<std::string> lines() {

@@ -31,7 +31,7 @@ TEST(OutboxTest, AWatcherSeesEveryStateInOrder) {
   Outbox outbox(Outbox::StatesBeforeEnd::kSent);
   outbox.AddState(1, kJob, Event(1, core::JobState::kPending));
   outbox.AddState(1, kJob, Event(2, core::JobState::kRunning));
-  outbox.AddProgress(1, kJob, 0.25);
+  outbox.AddProgress(1, kJob, {0.25});
   outbox.AddEnd(1, kJob, "selu", 3, End());
   const std::vector<v1::JobUpdate> updates = TakeAll(outbox);
   ASSERT_EQ(updates.size(), 3u);
@@ -55,7 +55,7 @@ TEST(OutboxTest, OnARunStreamTheEndOvertakesUnsentStatesOfItsJobOnly) {
 
 TEST(OutboxTest, OnlyTheNewestProgressIsKept) {
   Outbox outbox(Outbox::StatesBeforeEnd::kSent);
-  for (int i = 0; i < 1000; ++i) outbox.AddProgress(1, kJob, i * 0.001);
+  for (int i = 0; i < 1000; ++i) outbox.AddProgress(1, kJob, {i * 0.001});
   const std::vector<v1::JobUpdate> updates = TakeAll(outbox);
   ASSERT_EQ(updates.size(), 1u);
   EXPECT_DOUBLE_EQ(updates[0].progress().fraction(), 0.999);

@@ -1,0 +1,42 @@
+// --each and its like: the words that make many tasks of a job.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
+#include "client/cli/arguments.h"
+#include "client/lib/client.h"
+#include "hotplate/v1/sweeps.pb.h"
+
+namespace hotplate::cli {
+
+// As the daemon's.
+inline constexpr std::uint64_t kMostTasks = 1'000'000;
+
+// --each, --each-file, --max-fails, --retries.
+std::vector<OptionSpec> SweepOptions();
+// Of submit and of programs, also --failed-of; of programs, --each-line.
+OptionSpec FailedOfOption();
+OptionSpec EachLineOption();
+
+// What may be swept over.
+struct SweptNames {
+  std::string of;                  // for messages: "integrate2d", "the expression", "the program"
+  std::vector<std::string> names;  // empty: any
+  // The value that a text stands for, or a sentence with the name, the value and its fault.
+  absl::FunctionRef<absl::StatusOr<client::ParamValue>(const std::string& name, const std::string& text)> parse;
+};
+
+// The sweep that was asked for; nothing without --each and its like. INVALID_ARGUMENT names what is wrong and its
+// value. Reads the file of --each-file or --each-line.
+absl::StatusOr<std::optional<v1::Sweep>> SweepFrom(const Arguments& arguments, const SweptNames& swept);
+
+// One axis: "1..10", "0..1:0.25", "10..1:-3", "2,3,5". For SweepFrom, and tests.
+absl::StatusOr<v1::SweepAxis> AxisFrom(const std::string& name, const std::string& values, const SweptNames& swept);
+
+std::uint64_t TasksOf(const v1::Sweep& sweep);  // those of `only`; kMostTasks + 1 where there are more than that
+
+}  // namespace hotplate::cli

@@ -1,0 +1,151 @@
+// One sweep that goes on. It is one job, which has no lane: its tasks are jobs that are in no table and in no journal,
+// known by its id and their number ("31.7"). It makes them as lanes take them, so that only some exist at a time, and
+// collects what they leave: row after row of outputs that were there from the beginning, and a state of one byte.
+//   1. Prepare checks every task, and takes the memory of the whole result: what does not fit is refused.
+//   2. Begin queues the first tasks. As each ends (Ended), the next is queued. A failed one is queued again where the
+//   plan
+//      says so.
+//   3. Rows that are complete go to the log every kFlushInterval (JobLog::WriteTasks), from which Restore has them in
+//   the
+//      next daemon.
+//   4. The last task's end is the job's: COMPLETED, although some may have failed; FAILED if all of them have, or more
+//      than the plan allows.
+// Thread-safe. Calls nothing under its lock; the log under one of its own.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/base/mutex.h"
+#include "server/core/jobs/binding.h"
+#include "server/core/jobs/job.h"
+#include "server/core/jobs/job_log.h"
+#include "server/core/jobs/jobs.h"
+#include "server/core/schedule/scheduler.h"
+#include "server/core/schedule/sessions.h"
+#include "server/core/sweeps/sweep_outcome.h"
+
+namespace hotplate::core {
+
+class SweepRun : public std::enable_shared_from_this<SweepRun> {
+ public:
+  static constexpr nanoseconds kFlushInterval = std::chrono::milliseconds(100);
+
+  // They outlive it.
+  struct Parts {
+    Jobs& jobs;
+    Scheduler& scheduler;
+    const Binder& binder;
+    ArrayStore& arrays;
+    const Sessions& sessions;
+    const Clock& clock;
+    JobLog* log;  // null: none
+    std::uint64_t inline_bytes;
+    std::size_t lanes;  // of all devices
+  };
+
+  enum class Memory { kTake, kLeave };  // the latter for Check
+  // `first` is the first task, bound; its outputs become those of the whole. INVALID_ARGUMENT and the like name the
+  // task. `request` is the sweep's, after it was bound.
+  static absl::StatusOr<std::shared_ptr<SweepRun>> Prepare(const Parts& parts, const Principal& who,
+                                                           const JobRequest& request, BoundJob& first, Memory memory);
+
+  // Before Begin: a daemon before this one has run this task. `bytes`: its outputs, one after the other, where
+  // it completed. False: they are not those of such a task.
+  bool Restore(const TaskRow& done, std::span<const std::byte> bytes);
+  // Once. The job is its own, in the table, and admitted (Scheduler::Admit).
+  void Begin(Job& job);
+  // Ends the job CANCELLED, at once or when its tasks have ended.
+  void Cancel(Job& job, const std::string& reason);
+  // The daemon ends: the job is left to the next one when its tasks have ended.
+  void Suspend(Job& job);
+  // Sends what is due to the log.
+  void Look();
+
+  // Of its tasks, from whoever has them. The task is on this device from now on.
+  void Started(const std::string& device, SteadyTime at);
+  void Ended(Job& task, JobEnd end);
+
+  TaskCounts counts() const;
+  SweepOutcome Outcome() const;
+  SweepOutcome Glance() const;  // without what may be large: the incomplete tasks and the spec
+  bool is_over() const;
+  std::shared_ptr<Job> job() const { return job_.lock(); }
+  const SweepPlan& plan() const { return *plan_; }
+
+ private:
+  enum class State : std::uint8_t { kToRun, kRunning, kCompleted, kFailed };
+  enum class Stop : std::uint8_t { kNo, kTooManyFailed, kCancelled, kSuspended };
+  struct Output {
+    std::string name;
+    Signature signature;  // of all rows
+    std::uint64_t row_bytes = 0;
+    std::shared_ptr<HostBuffer> buffer;
+  };
+
+  SweepRun(const Parts& parts, Principal who, JobRequest base, std::shared_ptr<const SweepPlan> plan)
+      : parts_(parts), who_(std::move(who)), base_(std::move(base)), plan_(std::move(plan)) {}
+
+  JobRequest RequestOf(std::uint64_t row) const;
+  absl::Status CheckTasks(const BoundJob& first, Memory memory) const;
+  absl::Status TakeOutputs(BoundJob& first, Memory memory);
+  // Queues tasks while there are any, and fewer than the window under way.
+  void Feed();
+  absl::StatusOr<std::shared_ptr<Job>> MakeTask(const std::shared_ptr<Job>& job, std::uint64_t row);
+  std::optional<std::uint64_t> NextRow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TooManyFailed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return plan_->parts().most_failed && failed_ > *plan_->parts().most_failed;
+  }
+  // A task is not under way any more.
+  void Settle(std::uint64_t row, const JobEnd& end, std::shared_ptr<OutsideWork> work = nullptr);
+  void Fail(std::uint64_t row, JobState state, const absl::Status& error) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // No task is queued from now on; those that are leave the queue, those that run are told.
+  void StopTasks(Stop why, const std::string& reason);
+  void StopTask(Job& task, const std::string& reason);
+  void EndIfOver();
+  JobEnd MakeEnd(Job& job, std::vector<ArrayId>& owned);
+  void FillIncomplete();
+  void AddTo(JobReceipt& sum, const JobReceipt& one) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  TaskCounts CountsLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  SweepOutcome GlanceLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  SweepOutcome OutcomeLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Parts parts_;
+  const Principal who_;
+  const JobRequest base_;  // of each task, without the sweep's values
+  const std::shared_ptr<const SweepPlan> plan_;
+  // Rows are written by whoever ended their task, each once; the buffers go to the job's end under the lock.
+  std::vector<Output> outputs_;
+  std::weak_ptr<Job> job_;
+  std::size_t window_ = 0;  // of tasks under way
+
+  Mutex writing_;                                       // held while rows go to the log; mutex_ may be taken under it
+  bool all_written_ ABSL_GUARDED_BY(writing_) = false;  // the end is next
+  mutable Mutex mutex_;
+  std::vector<State> states_ ABSL_GUARDED_BY(mutex_);  // by row
+  std::uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;     // rows from here on have not begun
+  std::deque<std::uint64_t> again_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<std::uint64_t, std::uint32_t> failed_before_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<std::uint64_t, std::shared_ptr<Job>> under_way_ ABSL_GUARDED_BY(mutex_);
+  std::size_t places_taken_ ABSL_GUARDED_BY(mutex_) = 0;  // of the window
+  std::uint64_t completed_ ABSL_GUARDED_BY(mutex_) = 0, failed_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<TaskFailure> failures_ ABSL_GUARDED_BY(mutex_);
+  Stop stop_ ABSL_GUARDED_BY(mutex_) = Stop::kNo;
+  std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
+  bool started_ ABSL_GUARDED_BY(mutex_) = false, over_ ABSL_GUARDED_BY(mutex_) = false;
+  SteadyTime start_time_ ABSL_GUARDED_BY(mutex_);
+  JobReceipt receipt_ ABSL_GUARDED_BY(mutex_);  // sums over the tasks
+  bool any_receipt_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<TaskRow> unflushed_ ABSL_GUARDED_BY(mutex_);
+  SteadyTime flushed_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace hotplate::core

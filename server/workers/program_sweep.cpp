@@ -1,0 +1,109 @@
+#include "server/workers/program_sweep.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "kernels/base/status.h"
+
+namespace hotplate::server {
+namespace {
+
+class TaskOfProgram final : public PrintingWork {
+ public:
+  TaskOfProgram(std::uint64_t task, std::shared_ptr<TaskStreams> all, std::unique_ptr<ProgramJob> program)
+      : task_(task), all_(std::move(all)), program_(std::move(program)) {
+    all_->Begin(task_, program_->streams());
+  }
+
+  core::RunResult Run(const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs, const Daemon& daemon,
+                      TaskControl& control) override {
+    core::RunResult result = program_->Run(device, inputs, daemon, control);
+    all_->End(task_);
+    return result;
+  }
+  bool Keeps(const std::string& output) const override { return program_->Keeps(output); }
+  SharedSpec spec() const override { return program_->spec(); }
+  std::uint64_t kept_bytes() const override { return program_->kept_bytes(); }
+  std::uint64_t most_kept_bytes() const override { return program_->most_kept_bytes(); }
+  const std::shared_ptr<ProgramStreams>& streams() const override { return program_->streams(); }
+
+ private:
+  const std::uint64_t task_;
+  const std::shared_ptr<TaskStreams> all_;
+  const std::unique_ptr<ProgramJob> program_;
+};
+
+}  // namespace
+
+Program ProgramOfTask(const Program& program, std::uint64_t task, const TaskValues& values) {
+  Program made = program;
+  made.task_variables = {absl::StrCat("HOTPLATE_TASK=", task)};
+  std::vector<std::pair<std::string, std::string>> replaced;
+  for (const auto& [name, value] : values) {
+    std::string variable = name;
+    std::transform(variable.begin(), variable.end(), variable.begin(), [](unsigned char c) { return std::toupper(c); });
+    made.task_variables.push_back(absl::StrCat("HOTPLATE_", variable, "=", hotplate::ToString(value)));
+    replaced.emplace_back(absl::StrCat("{", name, "}"), hotplate::ToString(value));
+  }
+  for (std::size_t i = 1; i < made.arguments.size(); ++i) {
+    made.arguments[i] = absl::StrReplaceAll(made.arguments[i], replaced);
+  }
+  return made;
+}
+
+void TaskStreams::Begin(std::uint64_t task, std::shared_ptr<ProgramStreams> streams) {
+  MutexLock lock(mutex_);
+  streams_[task] = std::move(streams);
+}
+
+void TaskStreams::End(std::uint64_t task) {
+  std::vector<std::shared_ptr<ProgramStreams>> gone;  // after the lock
+  MutexLock lock(mutex_);
+  const auto at = streams_.find(task);
+  if (at == streams_.end()) return;
+  const std::size_t bytes = at->second->kept_bytes() + sizeof(ProgramStreams);
+  ended_.emplace_back(task, bytes);
+  bytes_ += bytes;
+  while (bytes_ > kMostKept && ended_.size() > 1) {
+    const std::uint64_t oldest = ended_.front().first;
+    bytes_ -= ended_.front().second;
+    ended_.pop_front();
+    // One that runs again has streams of its own.
+    const bool again = std::any_of(ended_.begin(), ended_.end(), [&](const auto& one) { return one.first == oldest; });
+    const auto old = streams_.find(oldest);
+    if (again || old == streams_.end()) continue;
+    gone.push_back(std::move(old->second));
+    streams_.erase(old);
+  }
+}
+
+std::shared_ptr<ProgramStreams> TaskStreams::Of(std::uint64_t task) const {
+  MutexLock lock(mutex_);
+  const auto at = streams_.find(task);
+  return at == streams_.end() ? nullptr : at->second;
+}
+
+std::size_t TaskStreams::kept_bytes() const {
+  MutexLock lock(mutex_);
+  return bytes_;
+}
+
+core::RunResult ProgramSweep::Run(const DeviceInfo& /*device*/, const std::vector<core::OutsideInput>& /*inputs*/,
+                                  const Daemon& /*daemon*/, TaskControl& /*control*/) {
+  core::RunResult result;
+  result.kind = core::RunResult::Kind::kFailed;
+  result.error = absl::InternalError("a sweep was to run as if it were one task");
+  return result;
+}
+
+std::shared_ptr<core::OutsideWork> ProgramSweep::ForTask(std::uint64_t task, const TaskValues& values) const {
+  auto streams = std::make_shared<ProgramStreams>(/*has_client=*/false);
+  return std::make_shared<TaskOfProgram>(
+      task, streams_,
+      std::make_unique<ProgramJob>(supervisor_, pythons_, kind_, ProgramOfTask(program_, task, values),
+                                   std::move(streams)));
+}
+
+}  // namespace hotplate::server
