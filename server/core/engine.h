@@ -53,8 +53,8 @@
 #include "server/core/schedule/activities.h"
 #include "server/core/schedule/scheduler.h"
 #include "server/core/schedule/sessions.h"
-#include "server/core/why.h"
 #include "server/core/sweeps/sweeps.h"
+#include "server/core/why.h"
 
 namespace hotplate::core {
 
