@@ -12,7 +12,7 @@
 namespace hotplate::cli {
 namespace {
 
-constexpr std::size_t kLongestLine = 64 << 10;
+constexpr std::size_t kLongestRow = 64 << 10;
 
 std::string Trimmed(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
@@ -55,9 +55,9 @@ absl::Status EachLine(const std::string& path, const std::string& option, Take t
   std::string line;
   for (std::size_t number = 1; std::getline(file, line); ++number) {
     const std::string where = option + " " + path + ", line " + std::to_string(number);
-    if (line.size() > kLongestLine) {
+    if (line.size() > kLongestRow) {
       return absl::InvalidArgumentError(where + " has " + std::to_string(line.size()) + " bytes; at most " +
-                                        std::to_string(kLongestLine) + " are possible");
+                                        std::to_string(kLongestRow) + " are possible");
     }
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (Trimmed(line).empty()) continue;

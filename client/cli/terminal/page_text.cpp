@@ -15,7 +15,7 @@ constexpr char kMarkdownSpace[] = " \t";
 
 bool StartsWith(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
-std::string_view Trimmed(std::string_view text) {
+std::string_view Stripped(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kMarkdownSpace);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kMarkdownSpace) - first + 1);
@@ -92,13 +92,13 @@ std::vector<std::string> Cells(std::string_view row, bool bold) {
   std::vector<std::string> cells;
   std::string cell;
   bool code = false;
-  row = Trimmed(row);
+  row = Stripped(row);
   for (std::size_t at = 1; at < row.size(); ++at) {
     if (row[at] == '`') code = !code;
     if (row[at] == '\\' && at + 1 < row.size() && row[at + 1] == '|') {
       cell += row[++at];
     } else if (row[at] == '|' && !code) {
-      cells.push_back(Inline(Trimmed(cell), bold));
+      cells.push_back(Inline(Stripped(cell), bold));
       cell.clear();
     } else {
       cell += row[at];
@@ -197,7 +197,7 @@ class Page {
   Page(int width, bool bold) : width_(width), bold_(bold) {}
 
   void Line(std::string_view line) {
-    const std::string_view words = Trimmed(line);
+    const std::string_view words = Stripped(line);
     if (StartsWith(words, "```")) {
       End();
       code_ = !code_;
@@ -211,7 +211,7 @@ class Page {
     } else if (StartsWith(line, "#")) {
       End();
       Gap();
-      text_ += Paint(bold_, Tone::kBold, Inline(Trimmed(line.substr(line.find_first_not_of('#'))), false)) + "\n";
+      text_ += Paint(bold_, Tone::kBold, Inline(Stripped(line.substr(line.find_first_not_of('#'))), false)) + "\n";
     } else if (words[0] == '|') {
       if (!paragraph_.empty()) End();
       if (words.find_first_not_of("|-: ") != std::string_view::npos) rows_.push_back(Cells(words, bold_));
@@ -237,7 +237,7 @@ class Page {
     if (!rows_.empty()) text_ += TableText(rows_, width_, bold_);
     if (!paragraph_.empty()) {
       const std::string shown = Inline(paragraph_, bold_);
-      if (!Trimmed(shown).empty()) text_ += Paragraph(shown, first_, width_);
+      if (!Stripped(shown).empty()) text_ += Paragraph(shown, first_, width_);
     }
     rows_.clear();
     paragraph_.clear();
