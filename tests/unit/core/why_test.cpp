@@ -22,6 +22,7 @@ class NoLog : public JobLog {
   void WriteEnd(std::shared_ptr<const Job>, const JobEvent&, std::uint64_t, std::function<void()> told) override {
     told();
   }
+  void WriteTasks(const Job&, TaskRows) override {}
   void Suspend() override {}
   void Stop() override {}
 };
