@@ -76,8 +76,9 @@ absl::StatusOr<std::shared_ptr<SweepRun>> SweepRun::Prepare(const Parts& parts, 
   absl::StatusOr<JobRequest> base = BaseOf(request, first, memory, parts.arrays);
   if (!base.ok()) return base.status();
   std::shared_ptr<SweepRun> run(new SweepRun(parts, who, *std::move(base), request.sweep));
-  if (absl::Status status = run->CheckTasks(first, memory); !status.ok()) return status;
+  // First what the first task tells: a million tasks take seconds.
   if (absl::Status status = run->TakeOutputs(first, memory); !status.ok()) return status;
+  if (absl::Status status = run->CheckTasks(memory); !status.ok()) return status;
   MutexLock lock(run->mutex_);
   run->states_.resize(run->plan_->rows(), State::kToRun);
   return run;
@@ -95,7 +96,7 @@ JobRequest SweepRun::RequestOf(std::uint64_t row) const {
   return request;
 }
 
-absl::Status SweepRun::CheckTasks(const BoundJob& first, Memory memory) const {
+absl::Status SweepRun::CheckTasks(Memory memory) const {
   if (base_.work != nullptr) return absl::OkStatus();  // its tasks differ in what they are told alone
   const auto data = memory == Memory::kLeave ? Binder::Data::kSignaturesSuffice : Binder::Data::kRequired;
   const std::vector<std::string> lost = parts_.scheduler.LostDevices();
@@ -105,10 +106,12 @@ absl::Status SweepRun::CheckTasks(const BoundJob& first, Memory memory) const {
     const absl::StatusOr<BoundJob> bound = parts_.binder.Bind(who_, request, data, lost);
     const std::uint64_t task = plan_->TaskOf(row);
     if (!bound.ok()) return OfTask(TaskText(task, plan_->ValuesOf(task)), bound.status());
-    for (std::size_t i = 0; i < first.call.outputs.size(); ++i) {
-      const Signature &one = bound->call.outputs[i], &other = first.call.outputs[i];
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      const Signature& one = bound->call.outputs[i];
+      Signature other = outputs_[i].signature;
+      other.shape.erase(other.shape.begin());
       if (one == other) continue;
-      const std::string& name = first.call.spec->outputs()[i].name;
+      const std::string& name = outputs_[i].name;
       return InvalidField("outputs." + name,
                           absl::StrCat(name, " of ", TaskText(task, plan_->ValuesOf(task)), " is ",
                                        hotplate::ToString(one), ", of ", first_task, " ", hotplate::ToString(other),

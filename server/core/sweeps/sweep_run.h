@@ -95,7 +95,7 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
       : parts_(parts), who_(std::move(who)), base_(std::move(base)), plan_(std::move(plan)) {}
 
   JobRequest RequestOf(std::uint64_t row) const;
-  absl::Status CheckTasks(const BoundJob& first, Memory memory) const;
+  absl::Status CheckTasks(Memory memory) const;  // after TakeOutputs
   absl::Status TakeOutputs(BoundJob& first, Memory memory);
   // Queues tasks while there are any, and fewer than the window under way.
   void Feed();
