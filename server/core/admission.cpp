@@ -68,6 +68,12 @@ std::vector<std::shared_ptr<Job>> Admission::TakeBack() {
   return back;
 }
 
+void Admission::Keep(std::shared_ptr<Job> job) {
+  MutexLock lock(mutex_);
+  job->suspended.store(true);
+  left_.push_back(std::move(job));
+}
+
 bool Admission::IsLeft(const Job& job) const {
   MutexLock lock(mutex_);
   return job.suspended.load() &&

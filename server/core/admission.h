@@ -48,6 +48,8 @@ class Admission {
   bool Leave(Job& job);
   // Those that need not be left any more, to be queued by whoever asks: each once.
   std::vector<std::shared_ptr<Job>> TakeBack();
+  // One of these that cannot be queued now, after all.
+  void Keep(std::shared_ptr<Job> job);
   bool IsLeft(const Job& job) const;
   // How many there are that nobody has cancelled.
   std::size_t left() const;

@@ -241,9 +241,8 @@ void Engine::Queue(Job& job) {
 void Engine::QueueLeft() {
   if (jobs_.draining()) return;
   for (const std::shared_ptr<Job>& job : admission_.TakeBack()) {
-    // Where no device can have it now, it stays for the next daemon.
-    if (!scheduler_.Admit(*job, Scheduler::Limit::kPassed).ok()) {
-      job->suspended.store(true);
+    if (!scheduler_.Admit(*job, Scheduler::Limit::kPassed).ok()) {  // its devices are lost
+      admission_.Keep(job);
       continue;
     }
     scheduler_.Push(*job, /*may_run_here=*/false);

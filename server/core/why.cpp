@@ -102,7 +102,8 @@ WhyReport Whys::Of(const Principal& who, const Job& job) const {
   report.job = parts_.jobs.SnapshotOf(job);
   report.now = parts_.clock.WallNow();
   report.allocation_left = parts_.admission.TimeLeft();
-  if (job.kind != RunTimes::kMoment) report.run_time = parts_.times.Of(job.kind);
+  // A sweep's kind is that of its tasks.
+  if (job.kind != RunTimes::kMoment && job.sweep == nullptr) report.run_time = parts_.times.Of(job.kind);
   report.waited = report.job.start_time.value_or(report.job.end_time.value_or(report.now)) - report.job.submit_time;
   report.held = std::min(nanoseconds(job.held_for.load()), report.waited);
   report.lacked_room = report.job.state != JobState::kPending && job.lacked_room;
@@ -111,7 +112,9 @@ WhyReport Whys::Of(const Principal& who, const Job& job) const {
   } else if (report.job.state == JobState::kRunning) {
     int looks = kMostLooks;
     report.ends_in = EndOf(who, job.id, looks);
-    if (!report.ends_in) report.no_forecast = NoHistory({job.id, report.job.kernel}, report.job.device);
+    if (!report.ends_in && job.sweep != nullptr) report.no_forecast = "too few of its tasks have ended";
+    if (!report.ends_in && job.sweep == nullptr)
+      report.no_forecast = NoHistory({job.id, report.job.kernel}, report.job.device);
   }
   return report;
 }
@@ -136,7 +139,10 @@ void Whys::OfWaiting(const Principal& who, const Job& job, WhyReport& report) co
       report.no_forecast = "the calls of a worker are not foretold";
       return;
     case QueueEntry::Place::kAdmitted:
-      report.cause = WaitCause::kJournal;
+      report.cause = job.sweep != nullptr ? WaitCause::kPlace : WaitCause::kJournal;
+      if (job.sweep == nullptr) return;
+      report.places = "a lane for its first task";
+      report.no_forecast = "when tasks begin is not foretold";
       return;
     case QueueEntry::Place::kOut:  // it begins
       report.starts_in = nanoseconds::zero();
@@ -210,7 +216,7 @@ std::optional<nanoseconds> Whys::EndOf(const Principal& who, const JobId& id, in
   const Job& job = **found;
   const JobSnapshot seen = parts_.jobs.SnapshotOf(job);
   if (IsEnd(seen.state)) return nanoseconds::zero();
-  const std::optional<RunTimes::Estimate> run = parts_.times.Of(job.kind);
+  const std::optional<RunTimes::Estimate> run = job.sweep != nullptr ? std::nullopt : parts_.times.Of(job.kind);
   if (seen.state == JobState::kRunning) {
     const nanoseconds so_far =
         std::max<nanoseconds>(parts_.clock.WallNow() - seen.start_time.value_or(seen.submit_time), nanoseconds::zero());

@@ -79,7 +79,7 @@ void Jobs::Withdraw(Job& job) {
     MutexLock lock(mutex_);
     gone = table_.Withdraw(job);
     active_.erase(&job);
-    if (active_.empty()) idle_since_ = clock_.Now();
+    idle_since_ = clock_.Now();
     if (draining_.load()) ended_.NotifyAll();
   }
   sessions_.EndJob(*job.session, clock_.Now());
@@ -197,7 +197,7 @@ void Jobs::EndNow(Job& job, JobEvent event) {
     table_.Ended(kept);
     while (std::shared_ptr<Job> old = table_.Evict(event.at)) evicted.push_back(std::move(old));
     active_.erase(&job);
-    if (active_.empty()) idle_since_ = event.at;
+    idle_since_ = event.at;
     if (draining_.load()) ended_.NotifyAll();
   }
   if (job.session != nullptr) sessions_.EndJob(*job.session, event.at);  // none: it could not come back

@@ -174,7 +174,7 @@ class Jobs {
   std::vector<std::shared_ptr<Job>> in_grace_ ABSL_GUARDED_BY(mutex_);
   std::optional<SteadyTime> IdleSinceLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  SteadyTime idle_since_ ABSL_GUARDED_BY(mutex_);
+  SteadyTime idle_since_ ABSL_GUARDED_BY(mutex_);  // no job ended later
   std::string drain_reason_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> draining_{false};  // set under mutex_
   Observers observers_;                // guarded by mutex_ as it says

@@ -176,8 +176,7 @@ std::optional<SteadyTime> Jobs::IdleSince() const {
 }
 
 std::optional<SteadyTime> Jobs::IdleSinceLocked() const {
-  if (active_.empty()) return idle_since_;
-  SteadyTime since = SteadyTime::min();
+  SteadyTime since = idle_since_;
   for (const Job* const job : active_) {
     if (job->suspended.load()) continue;
     const std::optional<SteadyTime> quiet = job->work != nullptr ? job->work->quiet_since() : std::nullopt;

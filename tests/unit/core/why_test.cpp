@@ -244,6 +244,38 @@ TEST_F(WhyTest, ADetachedJobIsLeftForTheSuccessor) {
   EXPECT_FALSE(engine_->LeavesJobs());
 }
 
+TEST_F(WhyTest, OneThatIsLeftStaysSoWhileItsDeviceIsLost) {
+  options_.job_log = std::make_shared<NoLog>();
+  bodies_["loop"] = [](const Task&, TaskControl&) { return EndsWith(Outcome::DeviceLost("error 700")); };
+  Start();
+  Took("silent", minutes(10));
+  AllocationEndsIn(minutes(5));
+  has_successor_ = true;
+  const JobId left = AcceptDurable(Slow(), "left");
+  Submit(Request("loop"), 7);
+  recorder_->AwaitEnd(7);
+  ASSERT_TRUE(Eventually([&] { return !engine_->Status().devices[0].lost.empty(); }));
+  AllocationEndsIn(hours(1));
+  clock_.Advance(std::chrono::seconds(5));
+  EXPECT_TRUE(engine_->LeavesJobs());
+  EXPECT_EQ(Why(left).cause, WaitCause::kAllocationEnd);
+  EXPECT_EQ(StateOf(left), JobState::kPending);
+}
+
+// A daemon that only has such jobs is idle from the last end of another.
+TEST_F(WhyTest, JobsThatAreLeftMakeNobodyLookIdleForLong) {
+  options_.job_log = std::make_shared<NoLog>();
+  Start();
+  Took("silent", minutes(10));
+  AllocationEndsIn(minutes(5));
+  has_successor_ = true;
+  AcceptDurable(Slow(), "left");
+  clock_.Advance(minutes(1));
+  Submit(Request("copy"), 8);
+  recorder_->AwaitEnd(8);
+  EXPECT_LT(engine_->Status().idle, minutes(1));
+}
+
 TEST_F(WhyTest, OneThatIsLeftCanBeCancelled) {
   options_.job_log = std::make_shared<NoLog>();
   Start();
