@@ -6,19 +6,14 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "client/cli/sweeps/sweep_words.h"
 #include "kernels/array/quoted.h"
 
 namespace hotplate::cli {
 namespace {
 
-constexpr std::size_t kLongestRow = 64 << 10;
-
-std::string Trimmed(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(" \t\r");
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
-}
+constexpr std::size_t kLongestTextLine = 64 << 10;
 
 // Nothing if a quote is not closed.
 std::optional<std::vector<std::string>> CellsOf(const std::string& line) {
@@ -30,12 +25,12 @@ std::optional<std::vector<std::string>> CellsOf(const std::string& line) {
     if (quoted && c == '"' && i + 1 < line.size() && line[i + 1] == '"') {
       cell += c;
       ++i;
-    } else if (c == '"' && (quoted || Trimmed(cell).empty())) {
+    } else if (c == '"' && (quoted || absl::StripAsciiWhitespace(cell).empty())) {
       if (!quoted) cell.clear();
       quoted = !quoted;
       was_quoted = true;
     } else if (c == ',' && !quoted) {
-      cells.push_back(was_quoted ? cell : Trimmed(cell));
+      cells.push_back(was_quoted ? cell : std::string(absl::StripAsciiWhitespace(cell)));
       cell.clear();
       was_quoted = false;
     } else if (!was_quoted || quoted) {
@@ -43,7 +38,7 @@ std::optional<std::vector<std::string>> CellsOf(const std::string& line) {
     }
   }
   if (quoted) return std::nullopt;
-  cells.push_back(was_quoted ? cell : Trimmed(cell));
+  cells.push_back(was_quoted ? cell : std::string(absl::StripAsciiWhitespace(cell)));
   return cells;
 }
 
@@ -55,12 +50,12 @@ absl::Status EachLine(const std::string& path, const std::string& option, Take t
   std::string line;
   for (std::size_t number = 1; std::getline(file, line); ++number) {
     const std::string where = option + " " + path + ", line " + std::to_string(number);
-    if (line.size() > kLongestRow) {
+    if (line.size() > kLongestTextLine) {
       return absl::InvalidArgumentError(where + " has " + std::to_string(line.size()) + " bytes; at most " +
-                                        std::to_string(kLongestRow) + " are possible");
+                                        std::to_string(kLongestTextLine) + " are possible");
     }
     if (!line.empty() && line.back() == '\r') line.pop_back();
-    if (Trimmed(line).empty()) continue;
+    if (absl::StripAsciiWhitespace(line).empty()) continue;
     if (absl::Status taken = take(std::move(line), number, where); !taken.ok()) return taken;
   }
   if (file.bad()) return absl::InvalidArgumentError(option + " " + path + ": it cannot be read");
