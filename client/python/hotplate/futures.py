@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from concurrent.futures import Future, wait
-from typing import Any, Optional, Sequence
+from typing import Any, Callable, Optional, Sequence
 
 from . import _core
 from .awaited import by_reference, check_each_is_one, futures_in, is_gone, when_done
@@ -26,6 +27,10 @@ class Awaits(Future):  # type: ignore[type-arg]
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise InvalidType(f"a {type(self).__name__} is a result that is yet to come, and no array: wait for it, .result()")
+
+    def __reduce__(self) -> Any:
+        raise InvalidType(f"{self!r} is a result that is yet to come, and cannot be pickled: pass it as an argument by itself, or "
+                          "its .result()")
 
     def _reference(self) -> Any:
         """A reference by which the daemon knows the result; None if there is none."""
@@ -98,14 +103,14 @@ class CallFuture(Awaits):
             return flight.job_id
         return came.job_id if came is not None else ""
 
-    def output(self, name: str) -> Awaits:
+    def output(self, name: str) -> Output:
         """One of several results, as an argument of another call.
 
         Example:
             >>> parts = gpu.submit(gpu.svd, a)
             >>> gpu.norm(parts.output("s"))
         """
-        return _Output(self, name)
+        return Output(self, name)
 
     def _reference(self) -> Any:
         call = self._call
@@ -128,6 +133,17 @@ class CallFuture(Awaits):
         if flight is None or call is None or not output or not flight.request_id or output not in _outputs_of(call):
             return None
         return _core.OutputRef(flight.request_id, output)
+
+    def _one_of(self, value: Any, name: str) -> Any:
+        """One of the call's results.
+
+        Raises:
+            TypeError: it has no such result.
+        """
+        has = getattr(value, "_fields", ())
+        if name not in has:
+            raise InvalidType(f"the call has no result {name!r}" + (f"; it has {', '.join(has)}" if has else ""))
+        return getattr(value, name)
 
     def cancel(self) -> bool:
         """Cancels the call. The future is cancelled at once; the job ends within its kernel's bound.
@@ -287,29 +303,100 @@ class CallFuture(Awaits):
             self.set_result(value)
 
 
-class _Output(Awaits):
-    """One of a call's results."""
+class Output(Awaits):
+    """One of several results of a call: `parts.output("s")`, and `gpu.svd(a).s` in the block of a graph.
 
-    def __init__(self, call: CallFuture, name: str) -> None:
+    Example:
+        >>> s = gpu.submit("svd", a).output("s")
+        >>> s.result()
+    """
+
+    def __init__(self, of: CallFuture, name: str) -> None:
         super().__init__()
-        self._of = call
-        self._client = call._client
+        self._of = of
+        self._client = of._client
         self._name = name
-        call.add_done_callback(self._settle)
+        own = weakref.ref(self)  # a call goes as soon as nobody holds it or an output of it
+
+        def settle(_: Any) -> None:
+            if (output := own()) is not None:
+                output._settle()
+
+        Future.add_done_callback(of, settle)
+
+    def _settle(self) -> None:
+        """For the standard library's wait and as_completed. The methods ask the call."""
+        if self._of.cancelled():
+            super().cancel()
+            self.set_running_or_notify_cancel()
+        elif (error := self.exception(0)) is not None:
+            self.set_exception(error)
+        else:
+            self.set_result(None)
+
+    def result(self, timeout: Optional[float] = None) -> Any:
+        """Waits for the call and returns this one of its results.
+
+        Raises:
+            TypeError: it has no such result.
+            Exception: as of the call.
+
+        Example:
+            >>> s.result()
+        """
+        return self._of._one_of(self._of.result(timeout), self._name)
+
+    def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
+        """The call's error, or None.
+
+        Example:
+            >>> s.exception()
+        """
+        error = self._of.exception(timeout)
+        if error is None:
+            try:
+                self._of._one_of(Future.result(self._of, 0), self._name)
+            except InvalidType as none:
+                return none
+        return error
+
+    def done(self) -> bool:
+        """Whether the call is over.
+
+        Example:
+            >>> s.done()
+        """
+        return self._of.done()
+
+    def running(self) -> bool:
+        """Whether the call runs.
+
+        Example:
+            >>> s.running()
+        """
+        return self._of.running()
+
+    def cancelled(self) -> bool:
+        """Whether the call was cancelled.
+
+        Example:
+            >>> s.cancelled()
+        """
+        return self._of.cancelled()
 
     def cancel(self) -> bool:
         """False: it is the call that can be cancelled."""
         return False
 
-    def _settle(self, call: Any) -> None:
-        try:
-            value = call.result(0)
-            if not hasattr(value, "_fields") or self._name not in value._fields:
-                raise InvalidType(f"the call has no result {self._name!r}"
-                                  + (f"; it has {', '.join(value._fields)}" if hasattr(value, "_fields") else ""))
-            self.set_result(getattr(value, self._name))
-        except BaseException as error:
-            self.set_exception(error)
+    def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
+        """As of the call."""
+        self._of.add_done_callback(lambda _: fn(self))
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        return self._of.__array__()
+
+    def __repr__(self) -> str:
+        return f"<{self._name} of {self._of!r}>"
 
     def _reference(self) -> Any:
         return self._of._reference_of(self._name)

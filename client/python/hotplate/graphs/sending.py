@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, Sequence
 
 from .. import _core
-from ..errors import Busy, JobFailed, NotFound, OutOfMemory
-from .call import DetachedCall, GraphCall
+from ..errors import Busy, NotFound, OutOfMemory
+from .call import DetachedCall, GraphCall, copied
 from .noted import Block, NotedCall
 
 # Seconds after which a wait looks for signals.
@@ -51,7 +52,8 @@ def _takers(calls: Sequence[NotedCall]) -> dict[int, dict[str, int]]:
 
 
 def send(client: Any, block: Block, calls: Sequence[NotedCall]) -> list[GraphCall]:
-    """Sends checked calls, each behind those that it takes. If one is refused, those before it are cancelled.
+    """Sends checked calls, each behind those that it takes. If one cannot be sent, or the daemon refuses one meanwhile, those
+    before it are cancelled.
 
     Raises:
         Exception: the refusal, or what a signal handler raised; the message of a refusal names the node.
@@ -74,6 +76,8 @@ def send(client: Any, block: Block, calls: Sequence[NotedCall]) -> list[GraphCal
             except Exception as error:
                 noted.tell(error)
                 raise
+            if block.refusal is not None:
+                raise copied(block.refusal)
     except BaseException:
         cancel(sent)
         raise
@@ -83,10 +87,8 @@ def send(client: Any, block: Block, calls: Sequence[NotedCall]) -> list[GraphCal
 
 
 def cancel(calls: Sequence[GraphCall]) -> None:
-    """Cancels those that go on, the last ones first: none of them begins for want of others."""
+    """Cancels those that go on, the last ones first, so that none starts meanwhile."""
     for one in reversed(calls):
-        if isinstance(one, DetachedCall) and not one._id:
-            continue  # it never was
         try:
             one.cancel()
         except (NotFound, Busy):
@@ -133,6 +135,7 @@ def _send_one(client: Any, noted: NotedCall, future: GraphCall, futures: dict[in
     after = [futures[id(other)] for other in noted.after]
     future._takes = [*takes.values(), *after]
     future._call = call
+    future._was_sent = True
     if (why := future._lacks()) is not None:
         future._ended(None, why)
         return
@@ -152,18 +155,18 @@ def _send_one(client: Any, noted: NotedCall, future: GraphCall, futures: dict[in
         finally:
             if call.end_progress is not None:
                 call.end_progress()
+            call.inputs, call.values = {}, {}  # the daemon has them
+        future._hear()
         return
     options.after_requests = [other._request_id for other in after]
-    flight = client._core.run_async(call.kernel, inputs, options, None, future._ended)
-    future._flight = flight
+    future._block.sent.append(weakref.ref(future))
+    future._flight = flight = client._core.run_async(call.kernel, inputs, options, None, future._ended)
     # A large input is sent first; its call has to be known before those that take its results are.
     while not flight.wait_until_sent(_LOOK):
         pass
     future._request_id = flight.request_id
-    if not future._request_id:
-        error = future.exception()
-        if error is not None and not isinstance(error, JobFailed):  # an input could not be sent
-            raise error
+    if not future._request_id:  # it could not be sent, or was over at once
+        future._wait(None)
 
 
 def _output_of(maker: GraphCall, output: str) -> Any:
