@@ -291,7 +291,7 @@ def test_a_failure_takes_along_those_behind_it(gpu, detached):
         singular = gpu.solve(np.zeros((3, 3)), np.ones(3))
         behind = gpu.vector_add(singular, np.ones(3))
         beside = gpu.norm(A)
-    with pytest.raises(hp.JobFailed, match=r"\[vector_add\] it depends on a .*did not complete: .*solve.*singular"):
+    with pytest.raises(hp.JobFailed, match=r"\[vector_add\] it depends on .*solve.*singular"):
         behind.result(PATIENCE)
     assert beside.result(PATIENCE) == pytest.approx(np.linalg.norm(A))
     with pytest.raises(hp.Error, match=r"\[solve\] .*singular(.|\n)*1 more of 3 nodes did not complete: hotplate show graph-r"):

@@ -241,7 +241,7 @@ class GraphCall(CallFuture):
         if lacks is not None and isinstance(error, Error):
             self._cause = lacks
             kind, text = lacks
-            error = error if isinstance(error, JobFailed) else kind()
+            error = error if isinstance(error, kind) else kind()
             error.args = (f"[{self.name}] {text}",)
             return error
         text = said(error)
@@ -253,20 +253,12 @@ class GraphCall(CallFuture):
                 noted.tell(error)
             else:
                 error.args = (f"[{self.name}] {text}",)
-            if _is_refusal(error) and not self._block.detached:
-                self._refused(error)
         return error
 
-    def _refused(self, error: Error) -> None:
-        """Cancels the others."""
-        block = self._block
-        if block.refusal is not None:
-            return
-        block.refusal = error
-        for one in reversed(block.sent):
-            call = one()
-            if call is not None and call is not self:
-                CallFuture.cancel(call)
+    def _refusal(self) -> Optional[Error]:
+        """Why the daemon has not taken this call, once it is over; None if it has, or if one that this call takes had failed."""
+        error = CallFuture.exception(self, 0) if CallFuture.done(self) and not self.cancelled() else None
+        return error if isinstance(error, Error) and _is_refusal(error) else None
 
 
 class DetachedCall(GraphCall):

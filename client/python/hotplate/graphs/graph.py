@@ -74,6 +74,7 @@ class Graph:
             self._block.leave(f"was left by {kind.__name__}")
             return
         noted = self._block.calls
+        self._lines = [_line(one) for one in noted]
         try:
             check(self._client, noted)
             self._calls = send(self._client, self._block, noted)
@@ -81,7 +82,6 @@ class Graph:
             by_itself = isinstance(refusal, Exception)
             self._block.leave(f"was refused: {refusal}" if by_itself else f"was left by {type(refusal).__name__}")
             raise
-        self._lines = [_line(one) for one in noted]
         self._block.clear()
 
     def note(self, plan: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> GraphCall:
@@ -167,7 +167,7 @@ class Graph:
         Raises:
             concurrent.futures.TimeoutError: they were not over within `timeout`; they go on.
             KeyboardInterrupt: Ctrl-C, which cancels the graph; the jobs of a detached one go on.
-            Exception: the error of the first that failed, or that the daemon refused; the message names its node.
+            Exception: the error of the first that failed; the message names its node.
 
         Example:
             >>> g.wait()
@@ -187,7 +187,7 @@ class Graph:
             raise
         if not errors:
             return
-        first = self._block.refusal or errors[0]
+        first = errors[0]
         if len(errors) > 1 and isinstance(first, Error):
             first = copied(first, f"{said(first)}\n  {len(errors) - 1} more of {len(self._calls)} nodes did not complete: "
                               f"hotplate show {self.name}")

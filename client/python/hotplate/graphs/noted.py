@@ -10,7 +10,6 @@ from ..user_line import Place, told
 
 if TYPE_CHECKING:
     from ..calls import Call
-    from ..errors import Error
     from .call import GraphCall
 
 
@@ -24,8 +23,6 @@ class Block:
         detached: its jobs outlive the client.
         calls: in the order in which they were noted, which is that in which they are checked and sent.
         names: the same by name.
-        sent: weak references to those that were sent, of an attached graph.
-        refusal: the error of the first that the daemon refused as it came.
     """
 
     def __init__(self, graph: str, detached: bool) -> None:
@@ -35,8 +32,6 @@ class Block:
         self.why = ""
         self.calls: list[NotedCall] = []
         self.names: dict[str, NotedCall] = {}
-        self.sent: list[weakref.ref[GraphCall]] = []
-        self.refusal: Optional[Error] = None
 
     def note(self, name: str, call: Call, keeps: bool, line: Optional[Place]) -> NotedCall:
         """Adds a call."""

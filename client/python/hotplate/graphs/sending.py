@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import weakref
+import time
 from typing import Any, Sequence
 
+import numpy as np
+
 from .. import _core
-from ..errors import Busy, NotFound, OutOfMemory
-from .call import DetachedCall, GraphCall, copied
+from ..errors import Busy, JobFailed, NotFound, OutOfMemory
+from ..futures import CallFuture
+from .call import DetachedCall, GraphCall
 from .noted import Block, NotedCall
 
 # Seconds after which a wait looks for signals.
 _LOOK = 1.0
+# Seconds between two looks whether the daemon has taken a call.
+_LOOK_FOR_JOB = 0.001
+# With more, the library checks a call before it sends the inputs, beside the stream of calls (kInlineInputBytes of client.h).
+_INLINE_BYTES = 1 << 20
 _FAILED = ("FAILED", "CANCELLED", "TIMEOUT")
 
 
@@ -52,12 +59,13 @@ def _takers(calls: Sequence[NotedCall]) -> dict[int, dict[str, int]]:
 
 
 def send(client: Any, block: Block, calls: Sequence[NotedCall]) -> list[GraphCall]:
-    """Sends checked calls, each behind those that it takes. If one cannot be sent, or the daemon refuses one meanwhile, those
-    before it are cancelled.
+    """Sends checked calls, each behind those that it takes, and waits until the daemon has taken them. If it refuses one, or one
+    cannot be sent, the others are cancelled.
 
     Raises:
         Exception: the refusal, or what a signal handler raised; the message of a refusal names the node.
     """
+    client._core.check_may_wait()
     takers = _takers(calls)
     futures: dict[int, GraphCall] = {}
     kind = DetachedCall if block.detached else GraphCall
@@ -76,8 +84,10 @@ def send(client: Any, block: Block, calls: Sequence[NotedCall]) -> list[GraphCal
             except Exception as error:
                 noted.tell(error)
                 raise
-            if block.refusal is not None:
-                raise copied(block.refusal)
+            if not future._request_id:
+                _be_taken(future)
+        for future in sent:
+            _be_taken(future)
     except BaseException:
         cancel(sent)
         raise
@@ -136,8 +146,8 @@ def _send_one(client: Any, noted: NotedCall, future: GraphCall, futures: dict[in
     future._takes = [*takes.values(), *after]
     future._call = call
     future._was_sent = True
-    if (why := future._lacks()) is not None:
-        future._ended(None, why)
+    if future._lacks() is not None:
+        future._ended(None, JobFailed())  # which gets the reason
         return
     inputs: Any = {**call.inputs, **{name: _output_of(futures[id(value.noted)], value.output)
                                      for name, value in noted.takes().items()}}
@@ -149,9 +159,9 @@ def _send_one(client: Any, noted: NotedCall, future: GraphCall, futures: dict[in
             for other in future._takes:
                 if other.job_id and client._core.job(other.job_id)["state"] in _FAILED:
                     other._wait(None)
-            if (why := future._lacks()) is None:
+            if future._lacks() is None:
                 raise
-            future._ended(None, why)
+            future._ended(None, JobFailed())
         finally:
             if call.end_progress is not None:
                 call.end_progress()
@@ -159,14 +169,30 @@ def _send_one(client: Any, noted: NotedCall, future: GraphCall, futures: dict[in
         future._hear()
         return
     options.after_requests = [other._request_id for other in after]
-    future._block.sent.append(weakref.ref(future))
+    if sum(value.nbytes for value in call.inputs.values() if isinstance(value, np.ndarray)) > _INLINE_BYTES:
+        for other in future._takes:  # else the check may come before them
+            _wait_until_taken(other)
     future._flight = flight = client._core.run_async(call.kernel, inputs, options, None, future._ended)
     # A large input is sent first; its call has to be known before those that take its results are.
     while not flight.wait_until_sent(_LOOK):
         pass
     future._request_id = flight.request_id
-    if not future._request_id:  # it could not be sent, or was over at once
-        future._wait(None)
+
+
+def _wait_until_taken(future: GraphCall) -> None:
+    while not future.job_id and not CallFuture.done(future):
+        time.sleep(_LOOK_FOR_JOB)
+
+
+def _be_taken(future: GraphCall) -> None:
+    """Waits until the daemon has taken a call.
+
+    Raises:
+        hotplate.Error: it was refused, or could not be sent.
+    """
+    _wait_until_taken(future)
+    if (refusal := future._refusal()) is not None:
+        raise refusal
 
 
 def _output_of(maker: GraphCall, output: str) -> Any:
