@@ -13,7 +13,7 @@ import numpy as np
 from . import _core
 from .arguments import seconds, shown
 from .arrays import Array
-from .awaited import check_each_is_one, futures_in, is_ours
+from .awaited import check_each_is_one, first_of, futures_in, is_ours, may_be_awaited
 from .calls import Call
 from .connection import Connection, graph_of
 from .environments import check_numpy, environment_of
@@ -150,9 +150,9 @@ class Function:
 
     def prepare(self, client: Connection, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Call:
         """The call of these arguments; sends the function if the daemon has not got it."""
-        held = _first((inputs, keywords), Held)
+        held = first_of(Held, (inputs, keywords))
         ref = None if held is None else held._held
-        waits = _may_wait(client, (inputs, keywords))
+        waits = may_be_awaited(client, (inputs, keywords))
         chosen = environment_of(client, self._python, self._env) if self._python or self._env else None
         # A call with Refs runs in their worker.
         environment = ref._environment if ref is not None else chosen or environment_of(client, None, None)
@@ -285,24 +285,6 @@ class _Plain(pickle.Unpickler):
         if kind is None:
             raise InvalidType(f"the result names {module}.{name}, which is not rebuilt here without returns='object'")
         return kind
-
-
-def _first(value: Any, kinds: Any, depth: int = 0) -> Any:
-    """The first object of some kinds among the arguments, as far as it is in none but small containers; else None."""
-    if isinstance(value, kinds):
-        return value
-    if depth > 4 or not isinstance(value, (tuple, list, dict, set, frozenset)) or len(value) > 64:
-        return None
-    found = (_first(one, kinds, depth + 1) for one in (value.values() if isinstance(value, dict) else value))
-    return next((one for one in found if one is not None), None)
-
-
-def _may_wait(client: Connection, arguments: Any) -> bool:
-    """Whether results that are yet to come are among the arguments; in the block of a graph they may be anywhere."""
-    loaded = sys.modules.get("concurrent.futures")
-    if loaded is None:  # nobody has made one
-        return False
-    return bool(client._graphs) and graph_of(client) is not None or _first(arguments, (_core.OutputRef, loaded.Future)) is not None
 
 
 def _packed(name: str, client: Connection, environment: Environment, chosen: Optional[Environment], said: Mapping[str, Any],

@@ -14,7 +14,8 @@ from .. import _core
 from ..arguments import near, shown, words
 from ..arrays import Array
 from ..errors import ConnectionFailed, Error, InvalidCall, InvalidType, JobCancelled, JobFailed, NotFound
-from ..futures import LOOK, Awaits, CallFuture, Output
+from ..futures import LOOK, CallFuture
+from ..outputs import Awaits, Output
 from ..graph import Stored
 from .noted import Block, NotedCall, Pending
 

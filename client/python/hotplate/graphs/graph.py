@@ -14,9 +14,9 @@ from ..awaited import check_each_is_one, futures_in
 from ..calls import _NOTHING_SAID
 from ..errors import Error, InvalidCall, InvalidType, NotFound
 from ..expressions import KERNEL
-from ..futures import Output
 from ..html import duration, table
 from ..jobs import Job, Jobs
+from ..outputs import Output
 from ..user_line import users_line
 from .call import DetachedCall, GraphCall, copied, is_name, said
 from .noted import Block, NotedCall
