@@ -9,6 +9,7 @@ import time
 import tracemalloc
 
 import hotplate as hp
+import hotplate.functions
 import numpy as np
 import pytest
 from conftest import PATIENCE, wait_until

@@ -136,7 +136,7 @@ def test_the_packages_own_calls_run_in_the_blocks_of_graphs(daemon_directory):
         kernels = "|".join(gpu.kernels)
     noted = [f"{path.relative_to(FOLDER)}:{number}: {line.strip()}" for path in sorted(FOLDER.rglob("*.py"))
              for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-             if re.search(rf"client\.({kernels})\(", line)]
+             if re.search(rf"client\.({kernels})\(", line) and ">>>" not in line]
     assert len(kernels) > 100 and not noted
 
 
