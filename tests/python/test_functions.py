@@ -545,8 +545,11 @@ def test_objects_are_looked_at_for_futures_only_where_there_may_be_some(gpu, mon
 
     monkeypatch.setattr(hp.functions, "_Pickler", Pickler)
     assert gpu.submit(len, [1, 2]).result(PATIENCE) == 2
-    product = gpu.submit("norm", [3.0, 4.0])
-    assert gpu.submit(lambda them: float(them["x"][0]), {"x": [product]}).result(PATIENCE) == 5
+    endless = gpu.submit("integrate2d", n=10_000_000)
+    behind = gpu.submit(len, {"x": [endless.output("value")]})
+    endless.cancel()
+    with pytest.raises(hp.JobCancelled):
+        behind.result(PATIENCE)
     with gpu.graph():
         total = gpu.submit(sum, [1, 2])
     assert total.result(PATIENCE) == 3
