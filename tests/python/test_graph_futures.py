@@ -68,6 +68,7 @@ def test_a_refusal_cancels_the_rest(start_daemon, detached):
             first.result()
         with pytest.raises(ValueError, match=r"\[vector_add-8\]"):
             rest[-1].result()
+        assert concurrent.futures.wait([first, *rest], PATIENCE).not_done == set()
 
 
 # Futures.

@@ -201,6 +201,7 @@ def test_an_exception_in_the_block_sends_nothing(gpu):
         with gpu.graph() as g:
             square = gpu.matmul(A, A)
             1 / 0  # noqa: B018
+    assert concurrent.futures.wait([square], PATIENCE).done == {square}
     assert gpu.jobs()[0]["id"] == before
     for use in (square.result, lambda: gpu.matmul(square, A), square.cancel, g.wait):
         with pytest.raises(ValueError, match="sent: .*block.* was left by ZeroDivisionError"):

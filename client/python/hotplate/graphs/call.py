@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import copy
 import threading
-import time
-from concurrent.futures import wait
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import numpy as np
 
 from .. import _core
 from ..arguments import near, shown, words
 from ..arrays import Array
-from ..errors import ConnectionFailed, Error, InvalidCall, InvalidType, JobCancelled, JobFailed, NotFound
-from ..futures import LOOK, CallFuture
-from ..outputs import Awaits, Output
+from ..errors import Error, InvalidCall, InvalidType, JobCancelled, JobFailed
+from ..futures import CallFuture
 from ..graph import Stored
+from ..outputs import Awaits, Output
 from .noted import Block, NotedCall, Pending
 
-_OVER = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
 _LONGEST_NAME = 64
 
 
@@ -168,6 +165,11 @@ class GraphCall(CallFuture):
         ended = "was cancelled" if self._was_sent else "was never sent"
         return f"[{self.name}] {ended}: the block of graph {self._block.graph} {self._block.why}"
 
+    def _leave(self) -> None:
+        """Ends it, since its block was left: nobody is to wait for it."""
+        if self._settled.acquire(blocking=False) and self.set_running_or_notify_cancel():
+            self.set_exception(InvalidCall(self._never_sent()))
+
     def _one_of(self, value: Any, name: str) -> Any:
         return getattr(value, name) if isinstance(value, tuple) else value
 
@@ -260,109 +262,6 @@ class GraphCall(CallFuture):
         """Why the daemon has not taken this call, once it is over; None if it has, or if one that this call takes had failed."""
         error = CallFuture.exception(self, 0) if CallFuture.done(self) and not self.cancelled() else None
         return error if isinstance(error, Error) and _is_refusal(error) else None
-
-
-class DetachedCall(GraphCall):
-    """The same of a graph whose jobs outlive the client. The standard library's `wait` and `as_completed` do not hear of its
-    end."""
-
-    _id = ""  # the job's
-    _over = False  # the job, as the daemon has said; its result may not have come here
-    _has_callbacks = False
-    _is_heard = False  # a thread waits
-
-    @property
-    def job_id(self) -> str:
-        """The job's id.
-
-        Example:
-            >>> gpu.job(gram.job_id)
-        """
-        return self._id
-
-    def _reference_of(self, output: str) -> Any:
-        return super()._reference_of(output) if self._noted is not None else _core.OutputRef("", output, self._id)
-
-    def done(self) -> bool:
-        """Whether the job is over. Asks the daemon.
-
-        Example:
-            >>> if gram.done(): print(gram.result())
-        """
-        if super().done() or not self._id or self._over:
-            return super().done() or self._over
-        try:
-            self._over = self._client._core.job(self._id)["state"] in _OVER
-        except NotFound:
-            self._over = True  # long ago
-        return self._over
-
-    def running(self) -> bool:
-        """Whether the job runs on a device. Asks the daemon.
-
-        Example:
-            >>> gram.running()
-        """
-        return bool(self._id) and not CallFuture.done(self) and self._client._core.job(self._id)["state"] == "RUNNING"
-
-    def cancel(self) -> bool:
-        """Cancels the job and those that take its result.
-
-        Returns:
-            False if it was over already, or never sent since one that it takes had failed.
-
-        Example:
-            >>> gram.cancel()
-            True
-        """
-        self._check_sent("cancel()")
-        if not self._id or self.done():
-            return False
-        return self._client._core.cancel(self._id)["state"] not in ("COMPLETED", "FAILED", "TIMEOUT")
-
-    def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
-        """As of any future; a thread waits for the job."""
-        super().add_done_callback(fn)
-        self._has_callbacks = True
-        self._hear()
-
-    def _hear(self) -> None:
-        """Starts the thread that waits, once there are a job and callbacks."""
-        if self._has_callbacks and self._id and not self._is_heard and not CallFuture.done(self):
-            self._is_heard = True
-            threading.Thread(target=self._wait_for_callbacks, daemon=True).start()
-
-    def _wait_for_callbacks(self) -> None:
-        try:
-            self._wait(None)
-        except Exception as error:  # the daemon is gone: callbacks come all the same
-            self._ended(None, error)
-
-    def _wait(self, timeout: Optional[float]) -> None:
-        self._check_sent("result()")
-        if CallFuture.done(self) or not self._id or timeout is not None and timeout <= 0 and not self.done():
-            return
-        self._client._core.check_may_wait()
-        if self._over:
-            timeout = None  # the result is fetched
-        stop = _core.Cancellation()
-        alarm = None if timeout is None else threading.Timer(timeout, stop.cancel)
-        end = None if timeout is None else time.monotonic() + timeout
-        if alarm is not None:
-            alarm.start()
-        try:
-            self._ended(self._client._core.wait(self._id, stop), None)
-        except ConnectionFailed:
-            raise
-        except Exception as error:
-            if stop.cancelled:
-                return
-            self._ended(None, error)
-        finally:
-            if alarm is not None:
-                alarm.cancel()
-        while not CallFuture.done(self):  # another thread has it, and is about to say so
-            wait([self], LOOK if end is None else max(0, min(LOOK, end - time.monotonic())))
 
 
 def copied(error: Error, text: Optional[str] = None) -> Error:

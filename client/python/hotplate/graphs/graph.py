@@ -18,7 +18,8 @@ from ..html import duration, table
 from ..jobs import Job, Jobs
 from ..outputs import Output
 from ..user_line import users_line
-from .call import DetachedCall, GraphCall, copied, is_name, said
+from .call import GraphCall, copied, is_name, said
+from .detached import DetachedCall
 from .noted import Block, NotedCall
 from .sending import cancel, check, send
 

@@ -44,6 +44,9 @@ class Block:
         """Its calls are not to run."""
         self.state = "left"
         self.why = why
+        for noted in self.calls:
+            if (future := noted.future()) is not None:
+                future._leave()
         self.clear()
 
     def clear(self) -> None:

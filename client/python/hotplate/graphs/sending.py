@@ -10,7 +10,8 @@ import numpy as np
 from .. import _core
 from ..errors import Busy, JobFailed, NotFound, OutOfMemory
 from ..futures import CallFuture
-from .call import DetachedCall, GraphCall
+from .call import GraphCall
+from .detached import DetachedCall
 from .noted import Block, NotedCall
 
 # Seconds after which a wait looks for signals.
