@@ -279,7 +279,8 @@ def said(error: BaseException) -> str:
 
 def _is_refusal(error: Error) -> bool:
     """Whether the daemon has not taken the call, for another reason than those that it takes."""
-    return not (isinstance(error, JobFailed) or error.job_id or any(field.startswith(("inputs.", "after")) for field, _ in error.violations))
+    of_others = any(field.startswith(("inputs.", "after")) for field, _ in error.violations)
+    return not (isinstance(error, JobFailed) or error.job_id or of_others)
 
 
 def is_name(name: str) -> bool:
