@@ -451,6 +451,7 @@ class Client {
   const std::string& session() const;
 
  private:
+  friend class JobHandle;  // which tells one client from another
   class Impl;
   struct Flight;
   static void Begin(Impl& impl, const std::shared_ptr<Flight>& flight, const std::stop_token& stop);

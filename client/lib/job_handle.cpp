@@ -1,5 +1,6 @@
 #include "client/lib/job_handle.h"
 
+#include "absl/strings/str_cat.h"
 #include "client/lib/impl.h"
 
 namespace hotplate::client {
@@ -9,8 +10,15 @@ JobHandle Client::Submit(const JobCall& call, const Cancellation* cancellation) 
 }
 
 JobHandle JobHandle::Follow(const std::vector<JobHandle>& before, JobCall call) {
-  for (const JobHandle& job : before) call.options.after.push_back(*job.id_);
   Client client = *before.front().client_;
+  for (const JobHandle& job : before) {
+    if (job.client_->impl_ != client.impl_) {
+      return JobHandle(absl::InvalidArgumentError(
+          absl::StrCat("jobs ", *before.front().id_, " and ", *job.id_,
+                       " are of two clients: a job follows jobs of one client alone; submit them all by the same")));
+    }
+    call.options.after.push_back(*job.id_);
+  }
   return client.Submit(call);
 }
 

@@ -1,10 +1,13 @@
 // Jobs put together by what follows them:
 //
 //   const JobHandle gram = client->Submit({"matmul", {{"a", View(x, {n, n})}, {"b", View(x, {n, n})}}});
-//   const JobHandle values = gram.Then([](const JobHandle& gram) { return JobCall{"svd", {{"a", gram.Output("c")}}};
-//   }); const JobHandle total = WhenAll({values, other}).Then([](const std::vector<JobHandle>& jobs) {
+//   const auto svd = [](const JobHandle& job) {
+//     return JobCall{"svd", {{"a", job.Output("c")}}};
+//   };
+//   const auto sum = [](const std::vector<JobHandle>& jobs) {
 //     return JobCall{"vector_add", {{"a", jobs[0].Output("s")}, {"b", jobs[1].Output("s")}}};
-//   });
+//   };
+//   const JobHandle total = WhenAll({gram.Then(svd), other}).Then(sum);
 //   const absl::StatusOr<JobResult> result = total.Wait();
 //
 // Then and WhenAll do not wait: they submit the job that follows at once, and the daemon has it begin when the others
@@ -27,7 +30,7 @@
 
 namespace hotplate::client {
 
-// What to run. For an expression the kernel is "expression" and options.expression its text.
+// A call of a kernel. For an expression the kernel is "expression" and options.expression its text.
 struct JobCall {
   std::string kernel;
   std::map<std::string, Input> inputs = {};
@@ -61,7 +64,8 @@ class JobHandle {
 
  private:
   friend class JobGroup;
-  // A job that begins after all of these, of which there is one at least.
+  // A job that begins after all of these, of which there is one at least. INVALID_ARGUMENT: they are of several
+  // clients.
   static JobHandle Follow(const std::vector<JobHandle>& before, JobCall call);
 
   std::optional<Client> client_;  // none: nothing was submitted

@@ -133,6 +133,26 @@ TEST_F(LibraryGraphTest, AFailureIsToldToThoseThatFollow) {
   EXPECT_FALSE(WhenAll({singular, after}).Wait().ok());
 }
 
+TEST_F(LibraryGraphTest, JobsOfTwoClientsHaveNoJobBehindThem) {
+  client::ConnectOptions options;
+  options.directory = daemon_.folder();
+  options.server = "test";
+  absl::StatusOr<Client> other = Client::Connect(options);
+  ASSERT_TRUE(other.ok()) << other.status();
+  const JobHandle mine = Doubled();
+  const JobHandle theirs = other->Submit({"vector_add", {{"a", View(x_, {2})}, {"b", View(x_, {2})}}});
+  const std::size_t count = JobCount();
+  const JobHandle both = WhenAll({mine, theirs}).Then([](const auto&) { return JobCall{"integrate2d"}; });
+  EXPECT_TRUE(absl::IsInvalidArgument(both.status())) << both.status();
+  EXPECT_NE(both.status().message().find("jobs " + mine.id() + " and " + theirs.id() + " are of two clients"),
+            std::string::npos)
+      << both.status();
+  EXPECT_EQ(JobCount(), count);
+  Client same = *client_;  // copies are one client
+  EXPECT_TRUE(
+      WhenAll({mine, same.Submit(Twice(mine))}).Then([](const auto& jobs) { return Twice(jobs[1]); }).Wait().ok());
+}
+
 TEST_F(LibraryGraphTest, OfNoJobsThereIsNothingToFollow) {
   EXPECT_TRUE(absl::IsInvalidArgument(WhenAll({}).status()));
   EXPECT_TRUE(absl::IsInvalidArgument(WhenAll({}).Wait().status()));

@@ -6,8 +6,10 @@ import os
 import signal
 import threading
 import time
+import tracemalloc
 
 import hotplate as hp
+import hotplate.functions
 import numpy as np
 import pytest
 from conftest import PATIENCE, wait_until
@@ -531,3 +533,44 @@ def test_joblib(gpu):
         assert os.getpid() not in {pid for _, pid in came}
         with pytest.raises(ZeroDivisionError):
             joblib.Parallel(n_jobs=2)(joblib.delayed(divmod)(1, i) for i in (1, 0))
+
+
+def test_objects_are_looked_at_for_futures_only_where_there_may_be_some(gpu, monkeypatch):
+    looked = []
+
+    class Pickler(hp.functions._Pickler):
+        def dump(self, value):
+            looked.append(self.persistent_id.__name__)
+            super().dump(value)
+
+    monkeypatch.setattr(hp.functions, "_Pickler", Pickler)
+    assert gpu.submit(len, [1, 2]).result(PATIENCE) == 2
+    endless = gpu.submit("integrate2d", n=10_000_000)
+    behind = gpu.submit(len, {"x": [endless.output("value")]})
+    endless.cancel()
+    with pytest.raises(hp.JobCancelled):
+        behind.result(PATIENCE)
+    with gpu.graph():
+        total = gpu.submit(sum, [1, 2])
+    assert total.result(PATIENCE) == 3
+    assert looked == ["persistent_id", "waiting_id", "waiting_id"]
+
+    class Deep:
+        inside = property(lambda self: self.__dict__["held"])
+
+    deep = Deep()
+    deep.held = gpu.submit("norm", [3.0, 4.0])
+    with pytest.raises(TypeError, match="is a result that is yet to come, and cannot be pickled: pass it as an argument by itself"):
+        gpu.function(lambda x: 1)(deep)
+
+
+def test_a_call_holds_its_pickled_arguments_once(gpu):
+    call = gpu.function(len).prepare(gpu, ["warm"], {})
+    text = "x" * 10_000_000
+    tracemalloc.start()
+    call = gpu.function(len).prepare(gpu, [text], {})
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert call.inputs["arguments"].nbytes > 10_000_000 and held < 15_000_000
+    call.give_an_array()
+    assert call.run() == len(text)

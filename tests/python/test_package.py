@@ -130,6 +130,16 @@ def imported(source):
     return found
 
 
+def test_the_packages_own_calls_run_in_the_blocks_of_graphs(daemon_directory):
+    """`client.matmul(…)` would be noted there; `client.matmul.run(…)` is not."""
+    with hp.connect(directory=str(daemon_directory)) as gpu:
+        kernels = "|".join(gpu.kernels)
+    noted = [f"{path.relative_to(FOLDER)}:{number}: {line.strip()}" for path in sorted(FOLDER.rglob("*.py"))
+             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+             if re.search(rf"client\.({kernels})\(", line) and ">>>" not in line]
+    assert len(kernels) > 100 and not noted
+
+
 def test_imports_make_no_circle():
     files = [file for file in FOLDER.glob("*.py") if file.name != "__init__.py"]
     graph = {file.stem: imported(file.read_text(encoding="utf-8")) for file in files}

@@ -27,7 +27,7 @@ std::string TitleOf(const PlannedNode& node) {
   return node.is_function() ? "function " + node.node.words.front() : node.plan.kernel.name();
 }
 
-// What can be said of a node that the daemon does not check before it runs.
+// A node that the daemon does not check before it runs, in words.
 std::string UncheckedText(const PlannedNode& node) {
   if (node.is_program()) {
     const std::string& device = node.program.device();

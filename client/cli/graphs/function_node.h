@@ -25,8 +25,8 @@ struct FunctionNode {
 // "model:fit", of a folder. INVALID_ARGUMENT: it is none of that form, or there is no such module there.
 absl::StatusOr<FunctionNode> FunctionIn(const std::string& folder, const std::string& text);
 
-// What hotplate_calls.py unpickles: the function, and a call of it. `numbers` are keyword arguments, and so are the
-// arrays, which are the inputs "a0", "a1" and so on. `needs_array`: its result has to be one, since others take it;
+// The pickles that hotplate_calls.py reads: the function, and a call of it. `numbers` are keyword arguments, and so are
+// the arrays, which are the inputs "a0", "a1" and so on. `needs_array`: its result has to be one, since others take it;
 // else what is none is left out.
 absl::StatusOr<std::string> PickledFunction(const FunctionNode& function);
 std::string PickledCall(const std::map<std::string, GraphNumber>& numbers, const std::vector<std::string>& arrays,

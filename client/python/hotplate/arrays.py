@@ -282,7 +282,7 @@ class Array(Computing):
         """Has the daemon write it to a file: the next daemon of the same name has it, whatever becomes of this one.
 
         It needs a name and a lease, and a daemon with a journal (all but those with `--journal off`). Submitted jobs that take it
-        share the file, and keep no copy of their own. The file becomes read-only then.
+        share this file, which becomes read-only, instead of copying it.
 
         Returns:
             The .npy file: a path on the daemon's node.

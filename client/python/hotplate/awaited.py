@@ -7,6 +7,7 @@ import threading
 from typing import Any, Callable, Collection, Iterable, Mapping, Sequence
 
 from . import _core
+from .connection import Connection, graph_of
 from .errors import Busy, InvalidType, NotFound
 
 
@@ -33,8 +34,27 @@ def futures_in(inputs: Iterable[Any], keywords: Mapping[str, Any]) -> list[Any]:
     return found
 
 
+def first_of(kinds: Any, value: Any, depth: int = 0) -> Any:
+    """The first object of some kinds in a value, as far as it is in none but small containers; else None."""
+    if isinstance(value, kinds):
+        return value
+    if depth > 4 or not isinstance(value, (tuple, list, dict, set, frozenset)) or len(value) > 64:
+        return None
+    found = (first_of(kinds, one, depth + 1) for one in (value.values() if isinstance(value, dict) else value))
+    return next((one for one in found if one is not None), None)
+
+
+def may_be_awaited(client: Connection, arguments: Any) -> bool:
+    """Whether results that are yet to come are among the arguments; in the block of a graph they may be anywhere in them."""
+    loaded = sys.modules.get("concurrent.futures")
+    if loaded is None:  # nobody has made one
+        return False
+    in_block = bool(client._graphs) and graph_of(client) is not None
+    return in_block or first_of((_core.OutputRef, loaded.Future), arguments) is not None
+
+
 def is_ours(value: Any) -> bool:
-    """Whether it is a hotplate.futures.Awaits, whose module is loaded with the first of them."""
+    """Whether it is a hotplate.outputs.Awaits, whose module is loaded with the first of them."""
     return hasattr(value, "_reference")
 
 

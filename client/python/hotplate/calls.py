@@ -76,7 +76,7 @@ class Call:
 class Plan(KernelSpec):
     """A kernel's spec, and how a call of it is prepared."""
 
-    # Of a call with several results it takes one.
+    # Takes one result of a call that has several.
     takes_one = True
 
     def __init__(self, spec: Mapping[str, Any]) -> None:

@@ -83,7 +83,7 @@ class Evaluation:
 
 def evaluation(text: Any, names: Optional[Mapping[str, Any]],
                keywords: Mapping[str, Any]) -> tuple[Evaluation, Sequence[Any], dict[str, Any]]:
-    """What `Client.eval` is called with, as a plan, its values and its options.
+    """The plan, values and options of a `Client.eval`.
 
     Raises:
         TypeError: the text is no str.

@@ -13,7 +13,7 @@ import numpy as np
 from . import _core
 from .arguments import seconds, shown
 from .arrays import Array
-from .awaited import check_each_is_one, futures_in, is_ours
+from .awaited import check_each_is_one, first_of, futures_in, is_ours, may_be_awaited
 from .calls import Call
 from .connection import Connection, graph_of
 from .environments import check_numpy, environment_of
@@ -150,16 +150,18 @@ class Function:
 
     def prepare(self, client: Connection, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> Call:
         """The call of these arguments; sends the function if the daemon has not got it."""
-        ref = _ref_in((inputs, keywords))
+        held = first_of(Held, (inputs, keywords))
+        ref = None if held is None else held._held
+        waits = may_be_awaited(client, (inputs, keywords))
         chosen = environment_of(client, self._python, self._env) if self._python or self._env else None
         # A call with Refs runs in their worker.
         environment = ref._environment if ref is not None else chosen or environment_of(client, None, None)
         try:
-            said, arguments, arrays = _packed(self._name, client, environment, chosen, self._said, inputs, keywords)
+            said, arguments, arrays = _packed(self._name, client, environment, chosen, self._said, inputs, keywords, waits)
             refs = [one for one in arrays if isinstance(one, Ref)]
             if refs and refs[0]._environment != environment:  # they are inside other objects
                 environment = refs[0]._environment
-                said, arguments, arrays = _packed(self._name, client, environment, chosen, self._said, inputs, keywords)
+                said, arguments, arrays = _packed(self._name, client, environment, chosen, self._said, inputs, keywords, waits)
             function = self._sent(client, environment)
         except InvalidType:
             forget_environments(client)  # the interpreter may be mended by the next call
@@ -171,11 +173,11 @@ class Function:
         options.label = self._label
         options.function = (function, "" if refs else environment.id, self._keep, self._alone, self._cpus)
         values: dict[str, Any] = {"arguments": _told_with(said, arguments)}
-        held: dict[str, Any] = {}
+        originals: dict[str, Any] = {}
         for index, array in enumerate(arrays):
             values[f"a{index}"] = array._ref if isinstance(array, (Array, Ref)) else array
-            held[f"a{index}"] = array
-        call = FunctionCall(client, self, values, options, held, environment, said, arguments)
+            originals[f"a{index}"] = array
+        call = FunctionCall(client, self, values, options, originals, environment)
         options.on_printed = Printer()
         if self._progress:
             from .progress_bar import attach
@@ -226,11 +228,10 @@ class FunctionCall(Call):
     _refs: Sequence[Ref] = ()
 
     def __init__(self, client: Connection, function: Function, inputs: dict[str, Any], options: _core.Options,
-                 held: Mapping[str, Any], environment: Environment, said: Mapping[str, Any], arguments: bytes) -> None:
+                 held: Mapping[str, Any], environment: Environment) -> None:
         super().__init__(client, function, inputs, options, held)  # type: ignore[arg-type]
         self._function = function
         self._environment = environment
-        self._packed = said, arguments
         self._refs = [one for one in held.values() if isinstance(one, Ref)]
         for ref in self._refs:
             ref._used()
@@ -248,10 +249,11 @@ class FunctionCall(Call):
         Raises:
             ValueError: it is to return something else.
         """
-        said, arguments = self._packed
+        told_with = io.BytesIO(self.inputs["arguments"])
+        said = pickle.load(told_with)
         if "returns" in said:
             raise InvalidCall(f"it has returns={said['returns']!r}, and other calls take an array of it: leave that out")
-        self.inputs["arguments"] = _told_with({**said, "array": "always"}, arguments)
+        self.inputs["arguments"] = _told_with({**said, "array": "always"}, told_with.read())
 
     def _let_go(self) -> None:
         refs, self._refs = self._refs, []
@@ -285,21 +287,11 @@ class _Plain(pickle.Unpickler):
         return kind
 
 
-def _ref_in(value: Any, depth: int = 0) -> Optional[Ref]:
-    """A Ref among the arguments, as far as it is in none but small containers."""
-    if isinstance(value, Held):
-        return value._held
-    if depth > 4 or not isinstance(value, (tuple, list, dict, set, frozenset)) or len(value) > 64:
-        return None
-    found = (_ref_in(one, depth + 1) for one in (value.values() if isinstance(value, dict) else value))
-    return next((ref for ref in found if ref is not None), None)
-
-
 def _packed(name: str, client: Connection, environment: Environment, chosen: Optional[Environment], said: Mapping[str, Any],
-            args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Mapping[str, Any], bytes, list[Any]]:
-    """What the worker is told; the pickled arguments; the arrays that travel beside them, with the Refs and the references to
-    what other jobs make."""
-    future = getattr(sys.modules.get("concurrent.futures"), "Future", ())  # nobody has one before that is imported
+            args: Sequence[Any], kwargs: Mapping[str, Any],
+            waits: bool) -> tuple[Mapping[str, Any], bytes, list[Any]]:
+    """The worker's instructions, the pickled arguments, and the arrays that travel beside them, with the Refs and, if it
+    `waits`, the references to what other jobs make."""
     arrays: list[Any] = []
     places: dict[int, int] = {}
     seen: list[Any] = []  # so that no other object gets the id of one of them
@@ -320,15 +312,13 @@ def _packed(name: str, client: Connection, environment: Environment, chosen: Opt
         arrays.append(reference)
         return (len(arrays) - 1,)
 
-    def persistent_id(value: Any) -> Union[int, tuple[int], None]:
+    def persistent_id(value: Any) -> Optional[int]:
         if isinstance(value, Held):
             value = value._held
             value._check_for(name, client, chosen)
         elif isinstance(value, Array):
             if value._client is not client and not client.same_daemon(value._client):
                 raise InvalidType(f"{name}: {told(value)} is on another daemon than this call's: its elements are A.numpy()")
-        elif isinstance(value, _core.OutputRef) or isinstance(value, future) and is_ours(value):
-            return later(value)
         elif type(value) is not np.ndarray or value.dtype not in _DTYPES or value.ndim > _MOST_AXES:
             return None
         if id(value) not in places:
@@ -343,9 +333,16 @@ def _packed(name: str, client: Connection, environment: Environment, chosen: Opt
                           np.asarray(value, value.dtype.newbyteorder("="), order="C"))
         return places[id(value)]
 
+    def waiting_id(value: Any) -> Union[int, tuple[int], None]:
+        if isinstance(value, _core.OutputRef) or isinstance(value, future) and is_ours(value):
+            return later(value)
+        return persistent_id(value)
+
+    future = sys.modules["concurrent.futures"].Future if waits else ()
+    id_of = waiting_id if waits else persistent_id  # it is called for each object
     plain = io.BytesIO()
     pickler: Any = _Pickler(plain, 5)
-    pickler.persistent_id = persistent_id
+    pickler.persistent_id = id_of
     try:
         pickler.dump((tuple(args), dict(kwargs)))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -361,7 +358,7 @@ def _packed(name: str, client: Connection, environment: Environment, chosen: Opt
         places.clear()
         plain = io.BytesIO()
         cloud: Any = cloudpickle_here().CloudPickler(plain, 5)
-        cloud.persistent_id = persistent_id
+        cloud.persistent_id = id_of
         try:
             cloud.dump((tuple(args), dict(kwargs)))
         except Error:
@@ -373,7 +370,7 @@ def _packed(name: str, client: Connection, environment: Environment, chosen: Opt
 
 
 def _told_with(said: Mapping[str, Any], arguments: bytes) -> np.ndarray[Any, Any]:
-    """The input of a call: what its worker is told, and the pickled arguments."""
+    """The input of a call: the worker's instructions, and the pickled arguments."""
     return np.frombuffer(pickle.dumps(said, 5) + arguments, np.uint8)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from typing import Any, Optional, Sequence
 
 from . import _core
@@ -12,31 +12,12 @@ from .awaited import by_reference, check_each_is_one, futures_in, is_gone, when_
 from .calls import Call, Plan
 from .errors import InvalidType, NotFound
 from .kernels import Kernels
+from .outputs import Awaits, Output
 from .receipt import Receipt
 
 # Seconds after which a wait wakes up: a signal that arrives just before its thread falls asleep, or on another thread,
 # does not wake it, and its handler would wait too.
 LOOK = 1.0
-
-
-class Awaits(Future):  # type: ignore[type-arg]
-    """A future that can be an argument of another call."""
-
-    _client: Any  # hotplate.Client
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        raise InvalidType(f"a {type(self).__name__} is a result that is yet to come, and no array: wait for it, .result()")
-
-    def _reference(self) -> Any:
-        """A reference by which the daemon knows the result; None if there is none."""
-        return None
-
-    def _names(self) -> Sequence[str]:
-        """The names of several results; empty if there is one alone, or if they are not known yet."""
-        return ()
-
-    def _check_for(self, client: Any) -> None:
-        """Raises TypeError if a call of this client cannot take it."""
 
 
 class CallFuture(Awaits):
@@ -98,14 +79,14 @@ class CallFuture(Awaits):
             return flight.job_id
         return came.job_id if came is not None else ""
 
-    def output(self, name: str) -> Awaits:
+    def output(self, name: str) -> Output:
         """One of several results, as an argument of another call.
 
         Example:
             >>> parts = gpu.submit(gpu.svd, a)
             >>> gpu.norm(parts.output("s"))
         """
-        return _Output(self, name)
+        return Output(self, name)
 
     def _reference(self) -> Any:
         call = self._call
@@ -128,6 +109,17 @@ class CallFuture(Awaits):
         if flight is None or call is None or not output or not flight.request_id or output not in _outputs_of(call):
             return None
         return _core.OutputRef(flight.request_id, output)
+
+    def _one_of(self, value: Any, name: str) -> Any:
+        """One of the call's results.
+
+        Raises:
+            TypeError: it has no such result.
+        """
+        has = getattr(value, "_fields", ())
+        if name not in has:
+            raise InvalidType(f"the call has no result {name!r}" + (f"; it has {', '.join(has)}" if has else ""))
+        return getattr(value, name)
 
     def cancel(self) -> bool:
         """Cancels the call. The future is cancelled at once; the job ends within its kernel's bound.
@@ -285,37 +277,6 @@ class CallFuture(Awaits):
             self.set_exception(error)
         else:
             self.set_result(value)
-
-
-class _Output(Awaits):
-    """One of a call's results."""
-
-    def __init__(self, call: CallFuture, name: str) -> None:
-        super().__init__()
-        self._of = call
-        self._client = call._client
-        self._name = name
-        call.add_done_callback(self._settle)
-
-    def cancel(self) -> bool:
-        """False: it is the call that can be cancelled."""
-        return False
-
-    def _settle(self, call: Any) -> None:
-        try:
-            value = call.result(0)
-            if not hasattr(value, "_fields") or self._name not in value._fields:
-                raise InvalidType(f"the call has no result {self._name!r}"
-                                  + (f"; it has {', '.join(value._fields)}" if hasattr(value, "_fields") else ""))
-            self.set_result(getattr(value, self._name))
-        except BaseException as error:
-            self.set_exception(error)
-
-    def _reference(self) -> Any:
-        return self._of._reference_of(self._name)
-
-    def _check_for(self, client: Any) -> None:
-        self._of._check_for(client)
 
 
 def _outputs_of(call: Call) -> Sequence[str]:

@@ -48,7 +48,7 @@ def _selected(mask: Any) -> tuple[Any, ...]:
 
 def positions(array: Any) -> Any:
     """The places in C order of the elements that are not zero: the kernel `flatnonzero`. The call waits for their number."""
-    return array._client.flatnonzero(array.reshape(-1), keep=True)
+    return array._client.flatnonzero.run(array.reshape(-1), keep=True)
 
 
 def places_of(flat: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:

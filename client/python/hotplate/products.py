@@ -43,7 +43,7 @@ def _norm(array: Computing, x: Any, ord: Any = None, axis: Any = None, keepdims:
     usual = ord in (None, 1, np.inf) or ord == 2 and (axis is not None or rank == 1) or ord == "fro" and axis is None
     if usual and not isinstance(axis, (tuple, list)) and array._client._takes("norm", value._dtype):
         given = {"ord": ord, "axis": axis, "keepdims": keepdims or None}
-        return array._client.norm(value, keep=True, **{name: one for name, one in given.items() if one is not None})
+        return array._client.norm.run(value, keep=True, **{name: one for name, one in given.items() if one is not None})
     if axis is None and ord is not None and rank not in (1, 2):
         raise InvalidCall("Improper number of dimensions to norm.")
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else tuple(range(rank)) if axis is None else (axis,)

@@ -418,7 +418,7 @@ class Unpacker:
 
 
 def number_or_array(value):
-    """What another job has made: without axes it is a number, as its result would be."""
+    """Another job's result: without axes it is a number, as the job's caller would get it."""
     np = sys.modules.get("numpy")
     return value[()] if np is not None and type(value) is np.ndarray and not value.ndim else value
 

@@ -1,5 +1,5 @@
-// In long double: the residual of each eigenvector, and of the eigenvalues alone their sum and the determinants of z -
-// a at points z far from all of them, by elimination.
+// Residuals of eigenvectors, in long double. For eigenvalues alone: their sum, and the determinants of z - a at points
+// z far from all of them, by elimination.
 #include <algorithm>
 #include <complex>
 #include <limits>
@@ -53,7 +53,7 @@ struct Decomposed {
   std::size_t index, n;
   Numbers a, w, v;
   bool real;         // a's elements are real numbers
-  long double norm;  // Frobenius's of a
+  long double norm;  // Frobenius norm of a
   long double unit;  // the spec's bound for a norm of 1
 
   std::function<std::string()> Off(const std::string& what, std::size_t i, long double error, long double bound) const {
@@ -69,7 +69,7 @@ Numbers NumbersOf(const TestArray& array, std::size_t index, std::size_t count) 
   return numbers;
 }
 
-// Of 1 - a / z, by elimination with partial pivoting.
+// The determinant of 1 - a / z, by elimination with partial pivoting.
 Number Determinant(const Numbers& a, std::size_t n, Number z) {
   Numbers left(n * n);
   for (std::size_t at = 0; at < n * n; ++at) left[at] = (at / n == at % n ? 1.0L : 0.0L) - a[at] / z;
@@ -135,7 +135,8 @@ void AddVector(Verdict& verdict, const Decomposed& one, std::size_t i) {
   verdict.Add(InBounds(residual, one.unit * one.norm), one.Off("a v - v diag(w)", i, residual, one.unit * one.norm));
 }
 
-// Of a real matrix: conjugates side by side, the one with the positive imaginary part first, and their vectors too.
+// The eigenvalues of a real matrix: conjugates side by side, the one with the positive imaginary part first, and their
+// vectors too.
 void AddPairs(Verdict& verdict, const Decomposed& one) {
   for (std::size_t i = 0; i < one.n; ++i) {
     const auto v = [&](std::size_t row, std::size_t column) { return one.v[row * one.n + column]; };

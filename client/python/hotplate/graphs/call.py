@@ -1,23 +1,22 @@
-"""What a call in the block of a graph returns."""
+"""Calls in the block of a graph."""
 
 from __future__ import annotations
 
+import copy
 import threading
-import time
-from concurrent.futures import wait
-from typing import TYPE_CHECKING, Any, Callable, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import numpy as np
 
 from .. import _core
 from ..arguments import near, shown, words
 from ..arrays import Array
-from ..errors import ConnectionFailed, Error, InvalidCall, InvalidType, JobCancelled, JobFailed
-from ..futures import LOOK, Awaits, CallFuture
+from ..errors import Error, InvalidCall, InvalidType, JobCancelled, JobFailed
+from ..futures import CallFuture
 from ..graph import Stored
+from ..outputs import Awaits, Output
 from .noted import Block, NotedCall, Pending
 
-_OVER = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
 _LONGEST_NAME = 64
 
 
@@ -46,6 +45,8 @@ class GraphCall(CallFuture):
         self._here = False  # its results stay on the daemon until somebody asks for them
         self._alone = False  # they are for the calls that take them
         self._request_id = ""  # by which the daemon knows the call
+        self._was_sent = False
+        self._cause: Optional[tuple[type[JobFailed], str]] = None  # what those have for an error that take its result
 
     # In the block.
 
@@ -84,23 +85,22 @@ class GraphCall(CallFuture):
             >>> report = gpu.submit(plot).after(fit)
         """
         noted = self._in_block("after()")
-        order = list(self._block.names.values())
         for other in others:
-            call = other._of if isinstance(other, GraphOutput) else other
+            call = other._of if isinstance(other, Output) else other
             if not isinstance(call, GraphCall) or call._block is not self._block or call._noted is None:
                 raise InvalidCall(f"[{self.name}] comes after {shown(other)}, which is no call of this block")
-            if call._noted is noted or order.index(call._noted) > order.index(noted):
+            if call._noted.place >= noted.place:
                 raise InvalidCall(f"[{self.name}] cannot come after [{call.name}], which was noted "
                                   f"{'later' if call is not self else 'with it'}: calls follow those that were noted before them")
             noted.after.append(call._noted)
         return self
 
     def _in_block(self, what: str) -> NotedCall:
-        if self._noted is None:
+        if self._noted is None or self._block.state != "open":
             raise InvalidCall(f"{what} of [{self.name}] is for the block of graph {self._block.graph}, which has ended")
         return self._noted
 
-    def output(self, name: str) -> GraphOutput:
+    def output(self, name: str) -> Output:
         """One of several results.
 
         Raises:
@@ -113,9 +113,9 @@ class GraphCall(CallFuture):
             has = words(self._outputs) if self._outputs else "one result, which is its array"
             raise InvalidType(f"[{self.name}] has no result {shown(name)}; it has {has}{near(name, self._outputs)}"
                               if self._outputs else f"[{self.name}] is a function, which has {has}")
-        return GraphOutput(self, name)
+        return Output(self, name)
 
-    def __getattr__(self, name: str) -> GraphOutput:
+    def __getattr__(self, name: str) -> Output:
         if name.startswith("_") or name not in self.__dict__.get("_outputs", ()):
             raise AttributeError(f"{type(self).__name__} has no {name}")
         return self.output(name)
@@ -162,7 +162,16 @@ class GraphCall(CallFuture):
     # After the block.
 
     def _never_sent(self) -> str:
-        return f"[{self.name}] was never sent: the block of graph {self._block.graph} {self._block.why}"
+        ended = "was cancelled" if self._was_sent else "was never sent"
+        return f"[{self.name}] {ended}: the block of graph {self._block.graph} {self._block.why}"
+
+    def _leave(self) -> None:
+        """Ends it, since its block was left: nobody is to wait for it."""
+        if self._settled.acquire(blocking=False) and self.set_running_or_notify_cancel():
+            self.set_exception(InvalidCall(self._never_sent()))
+
+    def _one_of(self, value: Any, name: str) -> Any:
+        return getattr(value, name) if isinstance(value, tuple) else value
 
     def _check_sent(self, what: str) -> None:
         if self._block.state == "open":
@@ -207,7 +216,7 @@ class GraphCall(CallFuture):
 
     def _ended(self, came: Optional[_core.Result], error: Optional[BaseException]) -> None:
         if error is not None:
-            error = self._cause(error)
+            error = self._told(error)
         if self._alone and came is not None:
             self._call = None  # whose results went to others
             for name in came.outputs():
@@ -217,165 +226,61 @@ class GraphCall(CallFuture):
         super()._ended(came, error)
         del takes  # now it has what it takes
 
-    def _lacks(self) -> Optional[JobFailed]:
-        """Why this call cannot run: one that it takes, or comes after, did not complete."""
-        for maker in self._takes:
-            if not CallFuture.done(maker):
-                continue
-            if maker.cancelled():
-                return JobCancelled(f"it depends on [{maker.name}], which was cancelled")
-            if (why := CallFuture.exception(maker, 0)) is not None:
-                return JobFailed(f"it depends on a call that did not complete: {why}")
-        return None
+    def _lacks(self) -> Optional[tuple[type[JobFailed], str]]:
+        """Why this call cannot run: the kind of error, and its text, which names the first node that did not complete."""
+        return next((cause for maker in self._takes if (cause := maker._cause_for_others()) is not None), None)
 
-    def _cause(self, error: BaseException) -> BaseException:
+    def _cause_for_others(self) -> Optional[tuple[type[JobFailed], str]]:
+        if not CallFuture.done(self) or self._cause is not None:
+            return self._cause
+        if self.cancelled():
+            return JobCancelled, f"it depends on [{self.name}], which was cancelled"
+        error = CallFuture.exception(self, 0)
+        return None if error is None else (JobFailed, f"it depends on [{self.name}], which failed: {said(error)}")
+
+    def _told(self, error: BaseException) -> BaseException:
         """The error with the node's name. A call that is refused since one that it takes has failed already fails for that."""
+        lacks = self._lacks()
+        if lacks is not None and isinstance(error, Error):
+            self._cause = lacks
+            kind, text = lacks
+            error = error if isinstance(error, kind) else kind()
+            error.args = (f"[{self.name}] {text}",)
+            return error
+        text = said(error)
+        self._cause = ((JobCancelled, f"it depends on [{self.name}], which was cancelled") if isinstance(error, JobCancelled) else
+                       (JobFailed, f"it depends on [{self.name}], which failed: {text}"))
         if isinstance(error, Error):
-            if not isinstance(error, JobFailed):
-                error = self._lacks() or error
-            error.args = (f"[{self.name}] {error}",)
+            noted = self._noted
+            if noted is not None and _is_refusal(error):
+                noted.tell(error)
+            else:
+                error.args = (f"[{self.name}] {text}",)
         return error
 
-
-class DetachedCall(GraphCall):
-    """The same of a graph whose jobs outlive the client. The standard library's `wait` and `as_completed` do not hear of its
-    end."""
-
-    _id = ""  # the job's
-
-    @property
-    def job_id(self) -> str:
-        """The job's id.
-
-        Example:
-            >>> gpu.job(gram.job_id)
-        """
-        return self._id
-
-    def _reference_of(self, output: str) -> Any:
-        return super()._reference_of(output) if self._noted is not None else _core.OutputRef("", output, self._id)
-
-    def done(self) -> bool:
-        """Whether the job is over. Asks the daemon.
-
-        Example:
-            >>> if gram.done(): print(gram.result())
-        """
-        if super().done() or not self._id:
-            return super().done()
-        return self._client._core.job(self._id)["state"] in _OVER
-
-    def running(self) -> bool:
-        """Whether the job runs on a device. Asks the daemon.
-
-        Example:
-            >>> gram.running()
-        """
-        return bool(self._id) and not CallFuture.done(self) and self._client._core.job(self._id)["state"] == "RUNNING"
-
-    def cancel(self) -> bool:
-        """Cancels the job and those that take its result.
-
-        Returns:
-            False if it was over already.
-
-        Example:
-            >>> gram.cancel()
-            True
-        """
-        self._check_sent("cancel()")
-        return self._client._core.cancel(self._id)["state"] not in _OVER
-
-    def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
-        """As of any future; a thread waits for the job."""
-        super().add_done_callback(fn)
-        if self._id and not CallFuture.done(self):
-            threading.Thread(target=self._wait, args=(None,), daemon=True).start()
-
-    def _wait(self, timeout: Optional[float]) -> None:
-        self._check_sent("result()")
-        if CallFuture.done(self):
-            return
-        self._client._core.check_may_wait()
-        stop = _core.Cancellation()
-        alarm = None if timeout is None else threading.Timer(max(timeout, 0), stop.cancel)
-        end = None if timeout is None else time.monotonic() + timeout
-        if alarm is not None:
-            alarm.start()
-        try:
-            self._ended(self._client._core.wait(self._id, stop), None)
-        except ConnectionFailed:
-            raise
-        except Exception as error:
-            if stop.cancelled:
-                return
-            self._ended(None, error)
-        finally:
-            if alarm is not None:
-                alarm.cancel()
-        while not CallFuture.done(self):  # another thread has it, and is about to say so
-            wait([self], LOOK if end is None else max(0, min(LOOK, end - time.monotonic())))
+    def _refusal(self) -> Optional[Error]:
+        """Why the daemon has not taken this call, once it is over; None if it has, or if one that this call takes had failed."""
+        error = CallFuture.exception(self, 0) if CallFuture.done(self) and not self.cancelled() else None
+        return error if isinstance(error, Error) and _is_refusal(error) else None
 
 
-class GraphOutput(Awaits):
-    """One of several results of a call: what `gpu.svd(a).s` is in the block of a graph.
+def copied(error: Error, text: Optional[str] = None) -> Error:
+    """An error to raise once more, with another text: each time that it is raised its own would get longer."""
+    other = copy.copy(error)
+    other.args = (said(error) if text is None else text,)
+    other.__cause__ = error.__cause__
+    return other.with_traceback(error.__traceback__)
 
-    Example:
-        >>> with gpu.graph("values"):
-        ...     s = gpu.svd(a).s
-        >>> s.result()
-    """
 
-    def __init__(self, of: GraphCall, output: str) -> None:
-        super().__init__()
-        self._of = of
-        self._client = of._client
-        self._output = output
+def said(error: BaseException) -> str:
+    """An error's text without the traceback of a worker."""
+    return Error.__str__(error) if isinstance(error, Error) else str(error)
 
-    def result(self, timeout: Optional[float] = None) -> Any:
-        """Waits for the call and returns this one of its results.
 
-        Example:
-            >>> s.result()
-        """
-        value = self._of.result(timeout)
-        return getattr(value, self._output) if self._of._names() else value
-
-    def exception(self, timeout: Optional[float] = None) -> Optional[BaseException]:
-        """The call's error, or None.
-
-        Example:
-            >>> s.exception()
-        """
-        return self._of.exception(timeout)
-
-    def done(self) -> bool:
-        """Whether the call is over.
-
-        Example:
-            >>> s.done()
-        """
-        return self._of.done()
-
-    def cancel(self) -> bool:
-        """False: it is the call that can be cancelled."""
-        return False
-
-    def add_done_callback(self, fn: Callable[[Any], Any]) -> None:
-        """As of the call's future."""
-        self._of.add_done_callback(lambda _: fn(self))
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        return self._of.__array__()
-
-    def __repr__(self) -> str:
-        return f"<{self._output} of {self._of!r}>"
-
-    def _reference(self) -> Any:
-        return self._of._reference_of(self._output)
-
-    def _check_for(self, client: Any) -> None:
-        self._of._check_for(client)
+def _is_refusal(error: Error) -> bool:
+    """Whether the daemon has not taken the call, for another reason than those that it takes."""
+    of_others = any(field.startswith(("inputs.", "after")) for field, _ in error.violations)
+    return not (isinstance(error, JobFailed) or error.job_id or of_others)
 
 
 def is_name(name: str) -> bool:

@@ -16,8 +16,10 @@ from ..errors import Error, InvalidCall, InvalidType, NotFound
 from ..expressions import KERNEL
 from ..html import duration, table
 from ..jobs import Job, Jobs
+from ..outputs import Output
 from ..user_line import users_line
-from .call import DetachedCall, GraphCall, GraphOutput, is_name
+from .call import GraphCall, copied, is_name, said
+from .detached import DetachedCall
 from .noted import Block, NotedCall
 from .sending import cancel, check, send
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 _LONGEST_STEM = 40
 _NODES_TOLD = 60  # by repr
+_MOST_NODES = 10_000  # as of graphs in files
 _STATES = ("COMPLETED", "RUNNING", "PENDING", "FAILED", "TIMEOUT", "CANCELLED")
 
 
@@ -71,7 +74,8 @@ class Graph:
         if kind is not None:
             self._block.leave(f"was left by {kind.__name__}")
             return
-        noted = list(self._block.names.values())
+        noted = self._block.calls
+        self._lines = [_line(one) for one in noted]
         try:
             check(self._client, noted)
             self._calls = send(self._client, self._block, noted)
@@ -79,15 +83,16 @@ class Graph:
             by_itself = isinstance(refusal, Exception)
             self._block.leave(f"was refused: {refusal}" if by_itself else f"was left by {type(refusal).__name__}")
             raise
-        self._lines = [_line(one) for one in noted]
-        self._block.names.clear()
+        self._block.clear()
 
     def note(self, plan: Any, inputs: Sequence[Any], keywords: Mapping[str, Any]) -> GraphCall:
         """Notes a call; the client's methods and functions do it.
 
         Raises:
-            TypeError, ValueError: an argument that is wrong whatever the others are.
+            TypeError, ValueError: an argument that is wrong whatever the others are; too many calls.
         """
+        if len(self._block.calls) == _MOST_NODES:
+            raise InvalidCall(f"graph {self.name} has {_MOST_NODES} nodes, and another call is to be noted: more are not possible")
         name = self._free_name(getattr(plan, "_name", plan.name))
         client = self._client
         futures_in(inputs, keywords)  # refuses those of other libraries
@@ -101,15 +106,14 @@ class Graph:
                               f"{self.name}")
         if call.options is _NOTHING_SAID:
             call.options = type(call.options)()
-        noted = NotedCall(name, call, plan.takes_one and bool(keywords.get("keep")), users_line(2))
+        noted = self._block.note(name, call, plan.takes_one and bool(keywords.get("keep")), users_line(2))
         future = (DetachedCall if self._block.detached else GraphCall)(client, self._block, noted)
         noted.future = weakref.ref(future)
-        self._block.names[name] = noted
         return future
 
     def _taken(self, value: Any) -> Any:
         """An argument as the call takes it: what another call of the block makes is Pending."""
-        call = value._of if isinstance(value, GraphOutput) else value
+        call = value._of if isinstance(value, Output) else value
         if isinstance(call, GraphCall):
             value._check_for(self._client)
             check_each_is_one([value])
@@ -122,7 +126,7 @@ class Graph:
         if keywords.get("out") is not None:
             raise InvalidType(f"[{name}] out= is for a call that is waited for; .result() has the result after the block")
         for word, value in keywords.items():
-            if word not in plan.rules and isinstance(value, (GraphCall, GraphOutput)):
+            if word not in plan.rules and isinstance(value, (GraphCall, Output)):
                 raise InvalidType(f"[{name}] {word} is {value!r}, and a parameter's value is needed at once: gpu.eval and functions "
                                   "take results")
 
@@ -153,7 +157,7 @@ class Graph:
         raise NotFound(f"graph {self.name} has no node {shown(name)}{near(name, [call.name for call in self._calls])}")
 
     def __len__(self) -> int:
-        return len(self._calls or self._block.names)
+        return len(self._calls or self._block.calls)
 
     def wait(self, timeout: Optional[Seconds] = None) -> None:
         """Waits until all calls are over. If one fails, those that can go on do.
@@ -184,10 +188,11 @@ class Graph:
             raise
         if not errors:
             return
-        if len(errors) > 1 and isinstance(errors[0], Error):
-            errors[0].args = (f"{errors[0]}\n  {len(errors) - 1} more of {len(self._calls)} nodes did not complete: "
-                              f"hotplate show {self.name}",)
-        raise errors[0]
+        first = errors[0]
+        if len(errors) > 1 and isinstance(first, Error):
+            first = copied(first, f"{said(first)}\n  {len(errors) - 1} more of {len(self._calls)} nodes did not complete: "
+                              f"hotplate show {self.name}")
+        raise first
 
     def cancel(self) -> None:
         """Cancels all calls that are not over.
@@ -251,7 +256,7 @@ class Graph:
         """A title, and a line for each node."""
         if self._block.state != "sent":
             told = f"{_count(len(self))} noted" if self._block.state == "open" else f"never sent: its block {self._block.why}"
-            return told, [(name, "noted", kernel, "", "", "", takes) for name, kernel, takes in map(_line, self._block.names.values())]
+            return told, [(name, "noted", kernel, "", "", "", takes) for name, kernel, takes in map(_line, self._block.calls)]
         jobs = {job["node"]: job for job in self.jobs}
         states = [job["state"] for job in jobs.values()]
         counts = [f"{states.count(state)} {state}" for state in _STATES if state in states]

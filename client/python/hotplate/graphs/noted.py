@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Any, Optional
+from typing import TYPE_CHECKING, Optional
 
 from .. import _core
 from ..user_line import Place, told
@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
 
 class Block:
-    """What a graph and its calls know of its block.
+    """The state of a block, shared by its graph and calls.
 
     Attributes:
         graph: the graph's name.
-        state: "open", then "sent" or "left": nothing was sent.
+        state: "open", then "sent", or "left": its calls are not to run.
         why: of "left".
         detached: its jobs outlive the client.
+        calls: in the order in which they were noted, which is that in which they are checked and sent.
+        names: the same by name.
     """
 
     def __init__(self, graph: str, detached: bool) -> None:
@@ -28,13 +30,29 @@ class Block:
         self.detached = detached
         self.state = "open"
         self.why = ""
+        self.calls: list[NotedCall] = []
         self.names: dict[str, NotedCall] = {}
 
+    def note(self, name: str, call: Call, keeps: bool, line: Optional[Place]) -> NotedCall:
+        """Adds a call."""
+        noted = NotedCall(len(self.calls), name, call, keeps, line)
+        self.calls.append(noted)
+        self.names[name] = noted
+        return noted
+
     def leave(self, why: str) -> None:
-        """Nothing of it is sent."""
+        """Its calls are not to run."""
         self.state = "left"
         self.why = why
-        self.names.clear()
+        for noted in self.calls:
+            if (future := noted.future()) is not None:
+                future._leave()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets the calls as they were noted, and so their arrays."""
+        self.calls = []
+        self.names = {}
 
 
 class Pending(_core.OutputRef):
@@ -49,19 +67,21 @@ class NotedCall:
     """A call of a block.
 
     Attributes:
+        place: in the order of the block's calls.
         name: the node's.
         call: prepared, with a Pending for each input that another call makes.
         keeps: whether the user said where its results are to be.
         after: calls that it follows without taking anything of them.
-        place: the user's line.
+        line: the user's.
         future: a weak reference to what the call returned: what nobody holds needs no result.
     """
 
-    def __init__(self, name: str, call: Call, keeps: bool, place: Optional[Place]) -> None:
+    def __init__(self, place: int, name: str, call: Call, keeps: bool, line: Optional[Place]) -> None:
+        self.place = place
         self.name = name
         self.call = call
         self.keeps = keeps
-        self.place = place
+        self.line = line
         self.after: list[NotedCall] = []
         self.future: weakref.ref[GraphCall]
 
@@ -71,10 +91,10 @@ class NotedCall:
         return bool(self.call.kernel == "function")
 
     def takes(self) -> dict[str, Pending]:
-        """What others make, by input."""
+        """Inputs that other calls make, by name."""
         return {name: value for name, value in self.call.inputs.items() if isinstance(value, Pending)}
 
     def tell(self, error: BaseException) -> None:
         """Adds to an error whose it is, and the user's line."""
-        line = "" if self.place is None else f"\n  {told(self.place)}"
+        line = "" if self.line is None else f"\n  {told(self.line)}"
         error.args = (f"[{self.name}] {error}{line}", *error.args[1:])

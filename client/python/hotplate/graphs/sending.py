@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any, Sequence
+
+import numpy as np
 
 from .. import _core
 from ..errors import Busy, JobFailed, NotFound, OutOfMemory
-from .call import DetachedCall, GraphCall
+from ..futures import CallFuture
+from .call import GraphCall
+from .detached import DetachedCall
 from .noted import Block, NotedCall
 
 # Seconds after which a wait looks for signals.
 _LOOK = 1.0
+# Seconds between two looks whether the daemon has taken a call.
+_LOOK_FOR_JOB = 0.001
+# With more, the library checks a call before it sends the inputs, beside the stream of calls (kInlineInputBytes of client.h).
+_INLINE_BYTES = 1 << 20
 _FAILED = ("FAILED", "CANCELLED", "TIMEOUT")
 
 
@@ -51,11 +60,13 @@ def _takers(calls: Sequence[NotedCall]) -> dict[int, dict[str, int]]:
 
 
 def send(client: Any, block: Block, calls: Sequence[NotedCall]) -> list[GraphCall]:
-    """Sends checked calls, each behind those that it takes. If one is refused, those before it are cancelled.
+    """Sends checked calls, each behind those that it takes, and waits until the daemon has taken them. If it refuses one, or one
+    cannot be sent, the others are cancelled.
 
     Raises:
         Exception: the refusal, or what a signal handler raised; the message of a refusal names the node.
     """
+    client._core.check_may_wait()
     takers = _takers(calls)
     futures: dict[int, GraphCall] = {}
     kind = DetachedCall if block.detached else GraphCall
@@ -74,6 +85,10 @@ def send(client: Any, block: Block, calls: Sequence[NotedCall]) -> list[GraphCal
             except Exception as error:
                 noted.tell(error)
                 raise
+            if not future._request_id:
+                _be_taken(future)
+        for future in sent:
+            _be_taken(future)
     except BaseException:
         cancel(sent)
         raise
@@ -83,10 +98,8 @@ def send(client: Any, block: Block, calls: Sequence[NotedCall]) -> list[GraphCal
 
 
 def cancel(calls: Sequence[GraphCall]) -> None:
-    """Cancels those that go on, the last ones first: none of them begins for want of others."""
+    """Cancels those that go on, the last ones first, so that none starts meanwhile."""
     for one in reversed(calls):
-        if isinstance(one, DetachedCall) and not one._id:
-            continue  # it never was
         try:
             one.cancel()
         except (NotFound, Busy):
@@ -133,8 +146,9 @@ def _send_one(client: Any, noted: NotedCall, future: GraphCall, futures: dict[in
     after = [futures[id(other)] for other in noted.after]
     future._takes = [*takes.values(), *after]
     future._call = call
-    if (why := future._lacks()) is not None:
-        future._ended(None, why)
+    future._was_sent = True
+    if future._lacks() is not None:
+        future._ended(None, JobFailed())  # which gets the reason
         return
     inputs: Any = {**call.inputs, **{name: _output_of(futures[id(value.noted)], value.output)
                                      for name, value in noted.takes().items()}}
@@ -146,24 +160,40 @@ def _send_one(client: Any, noted: NotedCall, future: GraphCall, futures: dict[in
             for other in future._takes:
                 if other.job_id and client._core.job(other.job_id)["state"] in _FAILED:
                     other._wait(None)
-            if (why := future._lacks()) is None:
+            if future._lacks() is None:
                 raise
-            future._ended(None, why)
+            future._ended(None, JobFailed())
         finally:
             if call.end_progress is not None:
                 call.end_progress()
+            call.inputs, call.values = {}, {}  # the daemon has them
+        future._hear()
         return
     options.after_requests = [other._request_id for other in after]
-    flight = client._core.run_async(call.kernel, inputs, options, None, future._ended)
-    future._flight = flight
+    if sum(value.nbytes for value in call.inputs.values() if isinstance(value, np.ndarray)) > _INLINE_BYTES:
+        for other in future._takes:  # else the check may come before them
+            _wait_until_taken(other)
+    future._flight = flight = client._core.run_async(call.kernel, inputs, options, None, future._ended)
     # A large input is sent first; its call has to be known before those that take its results are.
     while not flight.wait_until_sent(_LOOK):
         pass
     future._request_id = flight.request_id
-    if not future._request_id:
-        error = future.exception()
-        if error is not None and not isinstance(error, JobFailed):  # an input could not be sent
-            raise error
+
+
+def _wait_until_taken(future: GraphCall) -> None:
+    while not future.job_id and not CallFuture.done(future):
+        time.sleep(_LOOK_FOR_JOB)
+
+
+def _be_taken(future: GraphCall) -> None:
+    """Waits until the daemon has taken a call.
+
+    Raises:
+        hotplate.Error: it was refused, or could not be sent.
+    """
+    _wait_until_taken(future)
+    if (refusal := future._refusal()) is not None:
+        raise refusal
 
 
 def _output_of(maker: GraphCall, output: str) -> Any:

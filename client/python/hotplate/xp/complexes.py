@@ -124,7 +124,7 @@ def _independent(columns: Array, count: int) -> tuple[Array, Array]:
 
 def hermitian(value: Array) -> tuple[Array, Array]:
     """Eigenvalues in ascending order and eigenvectors of Hermitian matrices."""
-    done = value._client.eigh(hermitian_pairs(value), keep=True)
+    done = value._client.eigh.run(hermitian_pairs(value), keep=True)
     vectors, places = _independent(from_columns(done.v), value._shape[-1])
     return take_along_axis(done.w, places), vectors
 
@@ -135,7 +135,7 @@ def singular(value: Array) -> tuple[Array, Array, Array]:
     if rows < columns:
         u, s, vh = singular(value.mT.conj())
         return vh.mT.conj(), s, u.mT.conj()
-    done = value._client.svd(as_pairs(value), compute="thin", keep=True)
+    done = value._client.svd.run(as_pairs(value), compute="thin", keep=True)
     v, places = _independent(from_columns(done.vt.mT), columns)
     # The columns of x v are orthogonal, and as long as the singular values: their QR factors are u and a diagonal matrix.
     q, r = householder(matmul(value, v))

@@ -98,7 +98,7 @@ def cholesky(x: Any, /, *, upper: bool = False) -> Array:
     if not value.size:
         return value.copy()
     direct = takes(value, "cholesky")
-    lower: Array = value._client.cholesky(value if direct else hermitian_pairs(value), keep=True)
+    lower: Array = value._client.cholesky.run(value if direct else hermitian_pairs(value), keep=True)
     lower = lower if direct else from_pairs(lower)
     return matrix_transpose(lower.conj()) if upper else lower
 
@@ -123,7 +123,7 @@ def eig(x: Any, /) -> EigResult:
     value = matrices(x, "eig", square=True)
     if not value.size:
         return EigResult(filled(value, 0, complex_dtype(value), value._shape[:-1]), value.astype(complex_dtype(value)))
-    done = value._client.eig(value, keep=True)
+    done = value._client.eig.run(value, keep=True)
     return EigResult(done.w, done.v)
 
 
@@ -146,7 +146,7 @@ def eigvals(x: Any, /) -> Array:
     value = matrices(x, "eigvals", square=True)
     if not value.size:
         return filled(value, 0, complex_dtype(value), value._shape[:-1])
-    values: Array = value._client.eig(value, compute="values", keep=True).w
+    values: Array = value._client.eig.run(value, compute="values", keep=True).w
     return values
 
 
@@ -168,7 +168,7 @@ def eigh(x: Any, /) -> EighResult:
         return EighResult(filled(value, 0, parts_dtype(value), value._shape[:-1]), value.copy())
     if not takes(value, "eigh"):
         return EighResult(*hermitian(value))
-    done = value._client.eigh(value, keep=True)
+    done = value._client.eigh.run(value, keep=True)
     return EighResult(done.w, done.v)
 
 
@@ -189,7 +189,7 @@ def eigvalsh(x: Any, /) -> Array:
         return filled(value, 0, parts_dtype(value), value._shape[:-1])
     if not takes(value, "eigh"):
         return eigvalsh(hermitian_pairs(value))[..., ::2]
-    values: Array = value._client.eigh(value, compute="values", keep=True).w
+    values: Array = value._client.eigh.run(value, compute="values", keep=True).w
     return values
 
 
@@ -217,7 +217,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QRResult:
     if not takes(value, "qr"):
         q, r = householder(value)
         return QRResult(q[..., :, :count], r[..., :count, :])
-    done = value._client.qr(value, mode=mode, keep=True)
+    done = value._client.qr.run(value, mode=mode, keep=True)
     return QRResult(*done)
 
 
@@ -245,7 +245,7 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVDResult:
     if not takes(value, "svd"):
         u, s, vh = singular(value)
         return SVDResult(u, s, vh) if full_matrices else SVDResult(u[..., :count], s, vh[..., :count, :])
-    done = value._client.svd(value, compute="full" if full_matrices else "thin", keep=True)
+    done = value._client.svd.run(value, compute="full" if full_matrices else "thin", keep=True)
     return SVDResult(done.u, done.s, done.vt)
 
 
@@ -269,5 +269,5 @@ def svdvals(x: Any, /) -> Array:
         return filled(value, 0, parts_dtype(value), value._shape[:-2] + (min(value._shape[-2:]),))
     if not takes(value, "svd"):
         return svdvals(as_pairs(value))[..., ::2]
-    values: Array = value._client.svd(value, compute="values", keep=True).s
+    values: Array = value._client.svd.run(value, compute="values", keep=True).s
     return values

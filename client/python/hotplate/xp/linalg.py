@@ -82,7 +82,7 @@ def slogdet(x: Any, /) -> SlogdetResult:
         sizes = abs(all_pivots)
         units = applied("where(equal({0},0),0,divide({1},{0}))", (sizes, all_pivots), "divide")
         return SlogdetResult((units.prod(0) * sign).astype(value._dtype, copy=False), log(sizes).sum(0))
-    done = value._client.slogdet(value, keep=True)
+    done = value._client.slogdet.run(value, keep=True)
     return SlogdetResult(*done)
 
 
@@ -115,7 +115,7 @@ def solve(x1: Any, x2: Any, /) -> Array:
         return filled(a, 0, dtype.name, shape)
     if not takes(a, "solve"):
         return from_columns(solve(as_pairs(a), columns_of(b)))
-    solutions: Array = a._client.solve(a, b, keep=True)
+    solutions: Array = a._client.solve.run(a, b, keep=True)
     return solutions
 
 
