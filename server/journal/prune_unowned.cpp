@@ -104,7 +104,7 @@ absl::Status RemoveEmpty(const Place& place, DaemonLife self) {
   if (!journal.ok()) return journal.status();
   absl::Status removed = (*journal)->Close("empty");
   if (removed.ok()) {
-    for (const char* const part : {"/jobs", "/shared", ""}) {
+    for (const char* const part : {"/jobs", "/shared", "/linked", ""}) {
       const std::string folder = place.spool + part;
       if (removed.ok() && access(folder.c_str(), F_OK) == 0) removed = RemoveFiles(folder);
     }

@@ -330,7 +330,7 @@ class Little(Durable):
         self.hotplate("put", "x.npy", "--name", "A")
         runs = self.submit_long_job()
         self.hotplate("submit", "vector_add", "array:A", "array:A", code=harness.TRY_LATER, says=(
-            "the arrays that the job takes cannot be kept for it", "may have 1000 kB", "hotplate put --durable", "hotplate run"))
+            "the arrays that the job takes cannot be kept for it", "may have 1.0 MB", "hotplate put --durable", "hotplate run"))
         self.hotplate("run", "vector_add", "array:A", "array:A", "-o", "c.npy", "--device", "any")
         self.hotplate("put", "x.npy", "--name", "A", "--durable", "--replace")
         jobs = [self.submit("vector_add", "array:A", "array:A") for _ in range(2)]

@@ -60,6 +60,7 @@ TEST_F(WireTest, EveryAnswerNamesTheStartOfTheDaemon) {
       {"/hotplate.v1.Jobs/Watch", of_job},
       {"/hotplate.v1.Jobs/Get", of_job},
       {"/hotplate.v1.Jobs/Cancel", of_job},
+      {"/hotplate.v1.Jobs/Why", of_job},
       {"/hotplate.v1.Jobs/FetchResult", of_job},
       {"/hotplate.v1.Catalogue/DescribeKernel", "kernel: 'selu'"},
   };
