@@ -20,10 +20,20 @@ constexpr std::size_t kProgramsPerLane = 2;
 
 }  // namespace
 
-void SweepRun::Begin(Job& job) {
+SweepRun::SweepRun(const Parts& parts, Principal who, JobRequest base, std::shared_ptr<const SweepPlan> plan)
+    : parts_(parts),
+      who_(std::move(who)),
+      base_(std::move(base)),
+      plan_(std::move(plan)),
+      window_(base_.work != nullptr ? std::max<std::size_t>(1, parts.lanes * kProgramsPerLane)
+                                    : std::max(kLeastTasks, parts.lanes * kTasksPerLane)) {}
+
+void SweepRun::RunFor(Job& job) {
   job_ = job.weak_from_this();
-  window_ = base_.work != nullptr ? std::max<std::size_t>(1, parts_.lanes * kProgramsPerLane)
-                                  : std::max(kLeastTasks, parts_.lanes * kTasksPerLane);
+  job.sweep = shared_from_this();
+}
+
+void SweepRun::Begin() {
   {
     MutexLock lock(mutex_);
     flushed_ = parts_.clock.Now();
@@ -196,14 +206,12 @@ void SweepRun::StopTasks(Stop why, const std::string& reason) {
 }
 
 void SweepRun::Cancel(Job& job, const std::string& reason) {
-  if (job_.expired()) job_ = job.weak_from_this();
   StopTasks(Stop::kCancelled, reason);
   job.suspended.store(false);
   EndIfOver();
 }
 
-void SweepRun::Suspend(Job& job) {
-  if (job_.expired()) job_ = job.weak_from_this();
+void SweepRun::Suspend() {
   StopTasks(Stop::kSuspended, "is left to the next daemon");
   EndIfOver();
 }

@@ -1,13 +1,12 @@
 // One sweep that goes on. It is one job, which has no lane: its tasks are jobs that are in no table and in no journal,
 // known by its id and their number ("31.7"). It makes them as lanes take them, so that only some exist at a time, and
 // collects what they leave: row after row of outputs that were there from the beginning, and a state of one byte.
-//   1. Prepare checks every task, and takes the memory of the whole result: what does not fit is refused.
-//   2. Begin queues the first tasks. As each ends (Ended), the next is queued. A failed one is queued again where the
-//   plan
-//      says so.
-//   3. Rows that are complete go to the log every kFlushInterval (JobLog::WriteTasks), from which Restore has them in
-//   the
-//      next daemon.
+//   1. Prepare checks every task, and takes the memory of the whole result: what does not fit is refused. RunFor makes
+//      it a job's.
+//   2. Begin queues the first tasks. As each ends (Ended), the next is queued; a failed one again, where the plan says
+//      so.
+//   3. Rows that are complete go to the log every kFlushInterval (JobLog::WriteTasks); the next daemon gives them back
+//      (Restore).
 //   4. The last task's end is the job's: COMPLETED, although some may have failed; FAILED if all of them have, or more
 //      than the plan allows.
 // Thread-safe. Calls nothing under its lock; the log under one of its own.
@@ -61,12 +60,14 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   // Before Begin: a daemon before this one has run this task. `bytes`: its outputs, one after the other, where
   // it completed. False: they are not those of such a task.
   bool Restore(const TaskRow& done, std::span<const std::byte> bytes);
-  // Once. The job is its own, in the table, and admitted (Scheduler::Admit).
-  void Begin(Job& job);
+  // Once, before the job is in the table: it runs in the job's place.
+  void RunFor(Job& job);
+  // Once. The job is in the table, and admitted (Scheduler::Admit).
+  void Begin();
   // Ends the job CANCELLED, at once or when its tasks have ended.
   void Cancel(Job& job, const std::string& reason);
   // The daemon ends: the job is left to the next one when its tasks have ended.
-  void Suspend(Job& job);
+  void Suspend();
   // Sends what is due to the log.
   void Look();
 
@@ -91,8 +92,7 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
     std::shared_ptr<HostBuffer> buffer;
   };
 
-  SweepRun(const Parts& parts, Principal who, JobRequest base, std::shared_ptr<const SweepPlan> plan)
-      : parts_(parts), who_(std::move(who)), base_(std::move(base)), plan_(std::move(plan)) {}
+  SweepRun(const Parts& parts, Principal who, JobRequest base, std::shared_ptr<const SweepPlan> plan);
 
   JobRequest RequestOf(std::uint64_t row) const;
   absl::Status CheckTasks(Memory memory) const;  // after TakeOutputs
@@ -124,8 +124,8 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   const std::shared_ptr<const SweepPlan> plan_;
   // Rows are written by whoever ended their task, each once; the buffers go to the job's end under the lock.
   std::vector<Output> outputs_;
-  std::weak_ptr<Job> job_;
-  std::size_t window_ = 0;  // of tasks under way
+  std::weak_ptr<Job> job_;     // since RunFor
+  const std::size_t window_;  // of tasks under way
 
   Mutex writing_;                                       // held while rows go to the log; mutex_ may be taken under it
   bool all_written_ ABSL_GUARDED_BY(writing_) = false;  // the end is next
@@ -143,7 +143,6 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   bool started_ ABSL_GUARDED_BY(mutex_) = false, over_ ABSL_GUARDED_BY(mutex_) = false;
   SteadyTime start_time_ ABSL_GUARDED_BY(mutex_);
   JobReceipt receipt_ ABSL_GUARDED_BY(mutex_);  // sums over the tasks
-  bool any_receipt_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<TaskRow> unflushed_ ABSL_GUARDED_BY(mutex_);
   SteadyTime flushed_ ABSL_GUARDED_BY(mutex_);
 };

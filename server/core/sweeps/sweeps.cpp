@@ -24,7 +24,7 @@ void Sweeps::Begin(Job& job) {
     MutexLock lock(mutex_);
     runs_.push_back(job.sweep);
   }
-  job.sweep->Begin(job);
+  job.sweep->Begin();
 }
 
 void Sweeps::Look() {
