@@ -268,7 +268,21 @@ void SweepRun::EndIfOver() {
   Started("", parts_.clock.Now());  // where daemons before this one have run all tasks
   std::vector<ArrayId> owned;
   JobEnd end = MakeEnd(*job, owned);
+  Release(end.sweep);  // before anybody hears of the end, and asks for the memory
   parts_.jobs.End(*job, std::move(end), std::move(owned));
+}
+
+void SweepRun::Release(std::shared_ptr<const SweepOutcome> outcome) {
+  // Freed without the lock.
+  std::vector<Output> outputs;
+  std::vector<State> states;
+  const JobRequest base = std::exchange(base_, JobRequest());
+  MutexLock lock(mutex_);
+  outcome_ = std::move(outcome);
+  outputs.swap(outputs_);
+  states.swap(states_);
+  failed_before_ = std::unordered_map<std::uint64_t, std::uint32_t>();
+  lock.Unlock();
 }
 
 }  // namespace hotplate::core

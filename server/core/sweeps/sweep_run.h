@@ -112,6 +112,8 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   void StopTask(Job& task, const std::string& reason);
   void EndIfOver();
   JobEnd MakeEnd(Job& job, std::vector<ArrayId>& owned);
+  // What only tasks need goes: the job stays in the table as long as its result may be asked for.
+  void Release(std::shared_ptr<const SweepOutcome> outcome);
   void FillIncomplete();
   void AddTo(JobReceipt& sum, const JobReceipt& one) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   TaskCounts CountsLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -120,9 +122,9 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
 
   const Parts parts_;
   const Principal who_;
-  const JobRequest base_;  // of each task, without the sweep's values
+  JobRequest base_;  // of each task, without the sweep's values; until the sweep is over
   const std::shared_ptr<const SweepPlan> plan_;
-  // Rows are written by whoever ended their task, each once; the buffers go to the job's end under the lock.
+  // Each row is written once, by the thread that ended its task. The buffers go to the job's end under the lock.
   std::vector<Output> outputs_;
   std::weak_ptr<Job> job_;     // since RunFor
   const std::size_t window_;  // of tasks under way
@@ -138,6 +140,7 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   std::size_t places_taken_ ABSL_GUARDED_BY(mutex_) = 0;  // of the window
   std::uint64_t completed_ ABSL_GUARDED_BY(mutex_) = 0, failed_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<TaskFailure> failures_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const SweepOutcome> outcome_ ABSL_GUARDED_BY(mutex_);  // since Release
   Stop stop_ ABSL_GUARDED_BY(mutex_) = Stop::kNo;
   std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
   bool started_ ABSL_GUARDED_BY(mutex_) = false, over_ ABSL_GUARDED_BY(mutex_) = false;
