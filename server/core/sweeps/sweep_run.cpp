@@ -282,7 +282,6 @@ void SweepRun::Release(std::shared_ptr<const SweepOutcome> outcome) {
   outputs.swap(outputs_);
   states.swap(states_);
   failed_before_ = std::unordered_map<std::uint64_t, std::uint32_t>();
-  lock.Unlock();
 }
 
 }  // namespace hotplate::core

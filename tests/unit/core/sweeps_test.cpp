@@ -238,20 +238,20 @@ TEST_F(SweepsTest, OneThatEndedHoldsNothingButItsResult) {
     return gate_.EnterUnlessCancelled(control) ? Outcome::Cancelled() : Outcome::Ok();
   });
   Start();
-  const std::uint64_t before = store_->usage().used_bytes;
+  const std::uint64_t before = store_->bytes_held();
   const JobId id = Submit(Sweep(Seeds(0, 1000), std::vector<float>(1000)));
   ASSERT_TRUE(gate_.AwaitEntered(1));
-  EXPECT_GE(store_->usage().used_bytes, before + 1000 * 1000 * sizeof(float));
+  EXPECT_GE(store_->bytes_held(), before + 1000 * 1000 * sizeof(float));
   engine_->Cancel(kAlice, id).IgnoreError();
   const auto cancelled = recorder_->AwaitEnd(0);
   ASSERT_EQ(cancelled->state, JobState::kCancelled);
-  EXPECT_EQ(store_->usage().used_bytes, before);
+  EXPECT_EQ(store_->bytes_held(), before);
   EXPECT_THAT(cancelled->sweep->incomplete, ElementsAre(TaskRange{3, 997}));
   EXPECT_EQ(engine_->Get(kRoot, id)->sweep->Outcome().incomplete, cancelled->sweep->incomplete);
   gate_.Open();
   const auto completed = Run(Sweep(Seeds(0, 4), std::vector<float>(1000)), 1);
   ASSERT_EQ(completed->state, JobState::kCompleted);
-  EXPECT_EQ(store_->usage().used_bytes, before + 4 * 1000 * sizeof(float)) << "its input is held no longer";
+  EXPECT_EQ(store_->bytes_held(), before + 4 * 1000 * sizeof(float)) << "its input is held no longer";
 }
 
 TEST_F(SweepsTest, TheTimeLimitIsEachTasks) {
