@@ -45,7 +45,7 @@ void SweepRun::Begin() {
 }
 
 std::optional<std::uint64_t> SweepRun::NextRow() {
-  if (stop_ != Stop::kNo || places_taken_ >= window_) return std::nullopt;
+  if (stop_ != Stop::kNo || no_device_ || places_taken_ >= window_) return std::nullopt;
   while (next_ < states_.size() && states_[next_] != State::kToRun) ++next_;
   std::optional<std::uint64_t> row;
   if (next_ < states_.size()) {
@@ -72,8 +72,11 @@ void SweepRun::Feed() {
       if (!next) return;
       row = *next;
     }
-    absl::StatusOr<std::shared_ptr<Job>> made = MakeTask(job, row);
+    const std::vector<std::string> lost = parts_.scheduler.LostDevices();
+    absl::StatusOr<std::shared_ptr<Job>> made = MakeTask(job, row, lost);
     if (!made.ok()) {
+      // It could run when the sweep was checked, and all devices were there.
+      if (!lost.empty()) return PutBack(row);
       Settle(row, {.state = JobState::kFailed, .error = made.status(), .outputs = {}, .receipt = std::nullopt});
       continue;
     }
@@ -82,18 +85,15 @@ void SweepRun::Feed() {
       MutexLock lock(mutex_);
       under_way_[row] = task;
     }
-    // The sweep has its place in the queue.
-    if (absl::Status admitted = parts_.scheduler.Admit(*task, Scheduler::Limit::kPassed); !admitted.ok()) {
-      Settle(row, {.state = JobState::kFailed, .error = admitted, .outputs = {}, .receipt = std::nullopt});
-      continue;
-    }
+    // The sweep has its place in the queue, so that only lost devices are in the way.
+    if (!parts_.scheduler.Admit(*task, Scheduler::Limit::kPassed).ok()) return PutBack(row);
     parts_.scheduler.Push(*task, /*may_run_here=*/false);
     std::string stopped;
     {
       MutexLock lock(mutex_);
       if (stop_ != Stop::kNo) stopped = stop_reason_;
     }
-    // Whoever stopped it meanwhile may have found the task nowhere.
+    // A stop that came in between may have found the task nowhere.
     if (!stopped.empty()) StopTask(*task, stopped);
   }
 }
@@ -108,10 +108,10 @@ void SweepRun::StopTask(Job& task, const std::string& reason) {
   task.control.RequestCancel();
 }
 
-absl::StatusOr<std::shared_ptr<Job>> SweepRun::MakeTask(const std::shared_ptr<Job>& job, std::uint64_t row) {
+absl::StatusOr<std::shared_ptr<Job>> SweepRun::MakeTask(const std::shared_ptr<Job>& job, std::uint64_t row,
+                                                        const std::vector<std::string>& lost) {
   JobRequest request = RequestOf(row);
-  absl::StatusOr<BoundJob> bound =
-      parts_.binder.Bind(who_, request, Binder::Data::kRequired, parts_.scheduler.LostDevices());
+  absl::StatusOr<BoundJob> bound = parts_.binder.Bind(who_, request, Binder::Data::kRequired, lost);
   if (!bound.ok()) return bound.status();
   std::shared_ptr<Job> task = MakeJob(who_, request, *std::move(bound), "", parts_.inline_bytes);
   task->id = JobId(absl::StrCat(job->id.value(), ".", plan_->TaskOf(row)));
@@ -152,6 +152,33 @@ void SweepRun::Ended(Job& task, JobEnd end) {
   }
   end.outputs.clear();
   Settle(task.row, end, task.work);
+  Feed();
+  EndIfOver();
+}
+
+void SweepRun::Stranded(const Job& task) {
+  PutBack(task.row);
+  EndIfOver();  // it may have been stopped meanwhile
+}
+
+void SweepRun::PutBack(std::uint64_t row) {
+  std::shared_ptr<Job> gone;  // after the lock
+  MutexLock lock(mutex_);
+  if (const auto at = under_way_.find(row); at != under_way_.end()) {
+    gone = std::move(at->second);
+    under_way_.erase(at);
+  }
+  --places_taken_;
+  states_[row] = State::kToRun;
+  again_.push_back(row);
+  no_device_ = true;
+}
+
+void SweepRun::Retry() {
+  {
+    MutexLock lock(mutex_);
+    if (!std::exchange(no_device_, false)) return;
+  }
   Feed();
   EndIfOver();
 }

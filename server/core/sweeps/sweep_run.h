@@ -71,9 +71,13 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   // Sends what is due to the log.
   void Look();
 
-  // Of its tasks, from whoever has them. The task is on this device from now on.
+  // A task of it is on this device from now on.
   void Started(const std::string& device, SteadyTime at);
   void Ended(Job& task, JobEnd end);
+  // The task left the queue, since the devices that could have run it are lost. It waits until one is back.
+  void Stranded(const Job& task);
+  // Now and then: tasks that wait for a lost device are tried again.
+  void Retry();
 
   TaskCounts counts() const;
   SweepOutcome Outcome() const;
@@ -99,7 +103,10 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   absl::Status TakeOutputs(BoundJob& first, Memory memory);
   // Queues tasks while there are any, and fewer than the window under way.
   void Feed();
-  absl::StatusOr<std::shared_ptr<Job>> MakeTask(const std::shared_ptr<Job>& job, std::uint64_t row);
+  absl::StatusOr<std::shared_ptr<Job>> MakeTask(const std::shared_ptr<Job>& job, std::uint64_t row,
+                                                const std::vector<std::string>& lost);
+  // No device can have the task now.
+  void PutBack(std::uint64_t row);
   std::optional<std::uint64_t> NextRow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TooManyFailed() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return plan_->parts().most_failed && failed_ > *plan_->parts().most_failed;
@@ -135,6 +142,7 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   std::vector<State> states_ ABSL_GUARDED_BY(mutex_);  // by row
   std::uint64_t next_ ABSL_GUARDED_BY(mutex_) = 0;     // rows from here on have not begun
   std::deque<std::uint64_t> again_ ABSL_GUARDED_BY(mutex_);
+  bool no_device_ ABSL_GUARDED_BY(mutex_) = false;  // nothing is queued until Retry
   std::unordered_map<std::uint64_t, std::uint32_t> failed_before_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, std::shared_ptr<Job>> under_way_ ABSL_GUARDED_BY(mutex_);
   std::size_t places_taken_ ABSL_GUARDED_BY(mutex_) = 0;  // of the window

@@ -39,6 +39,7 @@ void Sweeps::Look() {
     });
   }
   for (const std::shared_ptr<SweepRun>& run : runs) {
+    run->Retry();
     run->Look();
     if (const std::shared_ptr<Job> job = run->job()) parts_.jobs.Look(*job);
   }

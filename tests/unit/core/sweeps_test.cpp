@@ -272,14 +272,41 @@ TEST_F(SweepsTest, TheTimeLimitIsEachTasks) {
   EXPECT_THAT(Text(end->sweep->failures[0].error), HasSubstr("job 1.2 reached its time limit of 1"));
 }
 
-TEST_F(SweepsTest, ALostDeviceFailsTheTasksThatWereOnItsQueue) {
+TEST_F(SweepsTest, TasksOfALostDeviceWaitUntilItIsBack) {
+  options_.reopen = {.first_pause = std::chrono::milliseconds(1), .longest_pause = std::chrono::milliseconds(4)};
+  bodies_["copy"] = Times([](std::int64_t seed, TaskControl&) {
+    return seed == 3 ? Outcome::DeviceLost("it fell off the bus") : Outcome::Ok();
+  });
+  Gate reopening;
+  AddDevice({.reopen = [&] {
+    reopening.Enter();
+    return absl::OkStatus();
+  }});
+  Start();
+  const JobId id = Submit(Sweep(Seeds(0, 50)));
+  EXPECT_TRUE(reopening.AwaitEntered(1));
+  // Tried again and again meanwhile, they count as nothing.
+  EXPECT_TRUE(Eventually([&] { return engine_->Get(kRoot, id)->sweep->counts() == TaskCounts{50, 3, 1, 0}; }));
+  EXPECT_EQ(StateOf(id), JobState::kRunning);
+  reopening.Open();
+  const auto end = recorder_->AwaitEnd(0);
+  ASSERT_EQ(end->state, JobState::kCompleted);
+  EXPECT_EQ(end->sweep->counts, (TaskCounts{50, 49, 1, 0})) << "only the one that lost it has failed";
+  EXPECT_EQ(Values(*end)[49 * 3], 49);
+}
+
+TEST_F(SweepsTest, OneWhoseDeviceStaysAwayCanBeCancelled) {
   bodies_["copy"] = Times([](std::int64_t seed, TaskControl&) {
     return seed == 3 ? Outcome::DeviceLost("it fell off the bus") : Outcome::Ok();
   });
   Start();
-  const auto end = Run(Sweep(Seeds(0, 50)));
-  EXPECT_EQ(end->state, JobState::kCompleted);
-  EXPECT_EQ(end->sweep->counts, (TaskCounts{50, 3, 47, 0}));
+  const JobId id = Submit(Sweep(Seeds(0, 50)));
+  EXPECT_TRUE(Eventually([&] { return engine_->Get(kRoot, id)->sweep->counts() == TaskCounts{50, 3, 1, 0}; }));
+  EXPECT_EQ(StateOf(id), JobState::kRunning);
+  engine_->Cancel(kAlice, id).IgnoreError();
+  const auto end = recorder_->AwaitEnd(0);
+  EXPECT_EQ(end->state, JobState::kCancelled);
+  EXPECT_EQ(end->sweep->counts, (TaskCounts{50, 3, 1, 0}));
 }
 
 TEST_F(SweepsTest, AJobThatTakesItsOutputTakesTheWholeArray) {
