@@ -147,7 +147,7 @@ JobEnd SweepRun::MakeEnd(Job& job, std::vector<ArrayId>& owned) {
   lock.Unlock();
   end.error = WriteFiles(job.bound, job.control, end.outputs);
   if (!end.error.ok()) {
-    end.state = JobState::kFailed;
+    end.state = absl::IsCancelled(end.error) ? JobState::kCancelled : JobState::kFailed;
     end.outputs.clear();
     return end;
   }

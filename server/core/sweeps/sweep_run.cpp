@@ -132,14 +132,20 @@ absl::StatusOr<std::shared_ptr<Job>> SweepRun::MakeTask(const std::shared_ptr<Jo
 void SweepRun::Started(const std::string& device, SteadyTime at) {
   {
     MutexLock lock(mutex_);
-    if (std::exchange(started_, true)) return;
+    // With --no-rerun nothing may run before the start is on the disk.
+    while (start_ == Start::kUnderWay) start_done_.Wait(mutex_);
+    if (start_ == Start::kDone) return;
+    start_ = Start::kUnderWay;
     start_time_ = at;
     receipt_.device = device;
   }
-  const std::shared_ptr<Job> job = job_.lock();
-  if (job == nullptr) return;
-  parts_.scheduler.Remove(*job);  // it waits no more
-  parts_.jobs.Started(*job, device, at);
+  if (const std::shared_ptr<Job> job = job_.lock()) {
+    parts_.scheduler.Remove(*job);  // it waits no more
+    parts_.jobs.Started(*job, device, at);
+  }
+  MutexLock lock(mutex_);
+  start_ = Start::kDone;
+  start_done_.NotifyAll();
 }
 
 void SweepRun::Ended(Job& task, JobEnd end) {
@@ -234,6 +240,7 @@ void SweepRun::StopTasks(Stop why, const std::string& reason) {
 
 void SweepRun::Cancel(Job& job, const std::string& reason) {
   StopTasks(Stop::kCancelled, reason);
+  job.control.RequestCancel();  // all tasks may have ended, and the result be on its way into files
   job.suspended.store(false);
   EndIfOver();
 }
@@ -284,7 +291,7 @@ void SweepRun::EndIfOver() {
     }
     if (stop_ == Stop::kNo && completed_ + failed_ < plan_->rows()) return;
     over_ = true;
-    if (stop_ != Stop::kNo) started_ = true;  // it need not be told of one that ends before it began
+    if (stop_ != Stop::kNo) start_ = Start::kDone;  // nobody is told of the start of one that ends before it began
   }
   Look();
   {

@@ -71,7 +71,7 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   // Sends what is due to the log.
   void Look();
 
-  // A task of it is on this device from now on.
+  // A task of it is on this device from now on. Returns when the start of the first one has been told of.
   void Started(const std::string& device, SteadyTime at);
   void Ended(Job& task, JobEnd end);
   // The task left the queue, since the devices that could have run it are lost. It waits until one is back.
@@ -88,6 +88,7 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
 
  private:
   enum class State : std::uint8_t { kToRun, kRunning, kCompleted, kFailed };
+  enum class Start : std::uint8_t { kNo, kUnderWay, kDone };
   enum class Stop : std::uint8_t { kNo, kTooManyFailed, kCancelled, kSuspended };
   struct Output {
     std::string name;
@@ -151,7 +152,9 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   std::shared_ptr<const SweepOutcome> outcome_ ABSL_GUARDED_BY(mutex_);  // since Release
   Stop stop_ ABSL_GUARDED_BY(mutex_) = Stop::kNo;
   std::string stop_reason_ ABSL_GUARDED_BY(mutex_);
-  bool started_ ABSL_GUARDED_BY(mutex_) = false, over_ ABSL_GUARDED_BY(mutex_) = false;
+  Start start_ ABSL_GUARDED_BY(mutex_) = Start::kNo;  // of the job
+  CondVar start_done_;
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;
   SteadyTime start_time_ ABSL_GUARDED_BY(mutex_);
   JobReceipt receipt_ ABSL_GUARDED_BY(mutex_);  // sums over the tasks
   std::vector<TaskRow> unflushed_ ABSL_GUARDED_BY(mutex_);

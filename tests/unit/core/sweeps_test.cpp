@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 class TaskJournal : public JobLog {
  public:
   void Append(const Job&, const JobEvent&) override {}
-  void WriteStart(const Job&, const JobEvent&, std::uint64_t) override {}
+  void WriteStart(const Job&, const JobEvent&, std::uint64_t) override { writing_start.Enter(); }
   void WriteTasks(const Job& job, TaskRows rows) override {
     std::scoped_lock lock(mutex_);
     job_ = job.id.value();
@@ -48,6 +48,7 @@ class TaskJournal : public JobLog {
     std::scoped_lock lock(mutex_);
     return writes_;
   }
+  Gate writing_start;  // of jobs that wait for it
 
  private:
   std::mutex mutex_;
@@ -277,18 +278,18 @@ TEST_F(SweepsTest, TasksOfALostDeviceWaitUntilItIsBack) {
   bodies_["copy"] = Times([](std::int64_t seed, TaskControl&) {
     return seed == 3 ? Outcome::DeviceLost("it fell off the bus") : Outcome::Ok();
   });
-  Gate reopening;
-  AddDevice({.reopen = [&] {
-    reopening.Enter();
+  const auto reopening = std::make_shared<Gate>();
+  AddDevice({.reopen = [reopening] {
+    reopening->Enter();
     return absl::OkStatus();
   }});
   Start();
   const JobId id = Submit(Sweep(Seeds(0, 50)));
-  EXPECT_TRUE(reopening.AwaitEntered(1));
+  EXPECT_TRUE(reopening->AwaitEntered(1));
   // Tried again and again meanwhile, they count as nothing.
   EXPECT_TRUE(Eventually([&] { return engine_->Get(kRoot, id)->sweep->counts() == TaskCounts{50, 3, 1, 0}; }));
   EXPECT_EQ(StateOf(id), JobState::kRunning);
-  reopening.Open();
+  reopening->Open();
   const auto end = recorder_->AwaitEnd(0);
   ASSERT_EQ(end->state, JobState::kCompleted);
   EXPECT_EQ(end->sweep->counts, (TaskCounts{50, 49, 1, 0})) << "only the one that lost it has failed";
@@ -381,6 +382,31 @@ TEST_F(SweepsTest, WhatEndedIsWrittenDownInBatchesAndTheNextDaemonRunsTheRest) {
       EXPECT_EQ(y[row * 3], static_cast<float>(row));
     }
   }
+}
+
+// Without it the next daemon would run again what is not to run again.
+TEST_F(SweepsTest, NoTaskOfOneThatIsNotToRerunRunsBeforeItsStartIsWrittenDown) {
+  const auto journal = std::make_shared<TaskJournal>();
+  options_.job_log = journal;
+  std::atomic<int> ran{0};
+  bodies_["copy"] = Times([&](std::int64_t, TaskControl&) {
+    ++ran;
+    return Outcome::Ok();
+  });
+  AddDevice({.lanes = 4});
+  Start();
+  JobRequest request = Sweep(Seeds(0, 100));
+  request.may_rerun = false;
+  const std::shared_ptr<Job> job = engine_->Accept(kAlice, request)->job;
+  ASSERT_TRUE(engine_->Watch(kAlice, job->id, 0, recorder_, 0).ok());
+  engine_->Acknowledge(*job);
+  EXPECT_TRUE(journal->writing_start.AwaitEntered(1));
+  // All lanes have one by now, and wait.
+  EXPECT_TRUE(Eventually([&] { return engine_->Status().devices[0].running == 4; }));
+  EXPECT_EQ(ran.load(), 0);
+  journal->writing_start.Open();
+  EXPECT_EQ(recorder_->AwaitEnd(0)->state, JobState::kCompleted);
+  EXPECT_EQ(ran.load(), 100);
 }
 
 TEST_F(SweepsTest, OneThatADaemonBeforeHadFinishedEndsAtOnce) {
