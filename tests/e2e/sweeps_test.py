@@ -165,6 +165,11 @@ class Sweeps(Durable):
         for verb in ("exec", "python"):
             self.hotplate(verb, "--each", "n=1..2", "true", code=harness.USAGE, says="hotplate submit --each")
         self.hotplate("submit", "--each", "task=1..2", "exec", "true", code=harness.INVALID, says="HOTPLATE_TASK")
+        for name in ("endpoint", "Output", "config", "daemon_x"):
+            self.hotplate("submit", "--each", f"{name}=1..2", "exec", "true", code=harness.INVALID,
+                          says=f"the variable HOTPLATE_{name.upper()} is Hotplate's own")
+        self.hotplate("submit", "--each", "n=1..2", "--each", "N=1..2", "exec", "true", code=harness.INVALID,
+                      says='"N" and "n" would be one variable, HOTPLATE_N')
 
     def test_failed_tasks_run_again(self):
         marks = self.folder / "marks"
