@@ -53,8 +53,8 @@ std::ptrdiff_t RunsOf(const core::RestoredJob& job) {
 }
 
 absl::Status TooManyRuns(std::ptrdiff_t runs) {
-  return absl::AbortedError(
-      absl::StrCat("it has run ", runs, " times, and its daemon ended each time before it did: it may be what ended them"));
+  return absl::AbortedError(absl::StrCat(
+      "it has run ", runs, " times, and its daemon ended each time before it did: it may be what ended them"));
 }
 
 }  // namespace
@@ -208,10 +208,8 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
 }
 
 absl::Status DurableJobs::RestoreTasks(std::uint64_t number, std::ptrdiff_t runs, core::SweepRun& sweep) {
-  const absl::StatusOr<std::optional<std::uint64_t>> since_last_task =
-      tasks_->Restore(number, [&](const core::TaskRow& row, std::span<const std::byte> bytes) {
-        return sweep.Restore(row, bytes);
-      });
+  const absl::StatusOr<std::optional<std::uint64_t>> since_last_task = tasks_->Restore(
+      number, [&](const core::TaskRow& row, std::span<const std::byte> bytes) { return sweep.Restore(row, bytes); });
   if (!since_last_task.ok()) return since_last_task.status();
   if (*since_last_task) runs = static_cast<std::ptrdiff_t>(**since_last_task);
   return runs >= kMostRuns ? TooManyRuns(runs) : absl::OkStatus();

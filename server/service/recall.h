@@ -26,8 +26,8 @@ grpc::ServerUnaryReactor* AnswerAfterFiles(const ServiceContext& context, grpc::
   });
 }
 
-// `answer`, on the files' thread if the journal has to be asked for the job, or for its `result`, or if it `reads_files`
-// itself.
+// `answer`, on the files' thread if the journal has to be asked for the job, or for its `result`, or if it
+// `reads_files` itself.
 template <typename ReadsFiles, typename Answer>
 grpc::ServerUnaryReactor* AnswerAfterRecall(const ServiceContext& context, grpc::CallbackServerContext* call,
                                             const google::protobuf::Message& request, const std::string& job,

@@ -60,18 +60,31 @@ absl::StatusOr<core::SweepAxis> AxisFrom(const v1::SweepAxis& axis) {
 
 // Each is HOTPLATE_<NAME> in a program's environment, where it must not stand for what Hotplate says there.
 absl::Status CheckVariables(const v1::Sweep& sweep) {
-  static const std::set<std::string>* const kReserved = new std::set<std::string>{
-      "ACCOUNT",  "CONFIG", "CUDA_DRIVER_LIBRARY", "CUDA_LIBRARY_PATH", "DEVICE", "DIR",
-      "ENDPOINT", "MAX_STREAMS", "NAME", "NVML_LIBRARY", "OUTPUT", "PYTHON", "SERVER", "SITE", "SITES", "TASK"};
+  static const std::set<std::string>* const kReserved = new std::set<std::string>{"ACCOUNT",
+                                                                                  "CONFIG",
+                                                                                  "CUDA_DRIVER_LIBRARY",
+                                                                                  "CUDA_LIBRARY_PATH",
+                                                                                  "DEVICE",
+                                                                                  "DIR",
+                                                                                  "ENDPOINT",
+                                                                                  "MAX_STREAMS",
+                                                                                  "NAME",
+                                                                                  "NVML_LIBRARY",
+                                                                                  "OUTPUT",
+                                                                                  "PYTHON",
+                                                                                  "SERVER",
+                                                                                  "SITE",
+                                                                                  "SITES",
+                                                                                  "TASK"};
   std::map<std::string, std::string> taken;  // the axis, by the variable
   for (const v1::SweepAxis& axis : sweep.axes()) {
     const std::string& name = axis.name();
-    const bool is_name = !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
-                         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-                           return absl::ascii_isalnum(c) || c == '_';
-                         });
+    const bool is_name =
+        !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
+        std::all_of(name.begin(), name.end(), [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });
     if (!is_name) {
-      return InvalidField("sweep", absl::StrCat(Quoted(name), " is no name for a variable: letters, digits and _ make one"));
+      return InvalidField("sweep",
+                          absl::StrCat(Quoted(name), " is no name for a variable: letters, digits and _ make one"));
     }
     const std::string variable = absl::AsciiStrToUpper(name);
     if (kReserved->contains(variable) || variable.starts_with("DAEMON_")) {

@@ -154,6 +154,15 @@ class Sweeps(Durable):
         self.hotplate("show", job, says=["6/6, 2 failed", "task 4 (n=5): "])
         self.assertRegex(self.hotplate("jobs"), rf"(?m)^{job} .*COMPLETED, 2 failed")
 
+    def test_the_output_of_a_task_ends_with_it(self):
+        script = f"echo $HOTPLATE_N; while [ $HOTPLATE_N = 1 ] && [ ! -e {self.folder}/later ]; do sleep 0.02; done"
+        job = self.submit("--each", "n=0..1", "exec", "sh", "-c", script)
+        harness.wait_until(lambda: self.shown(job)["tasks"]["completed"] == 1, "one had ended")
+        self.assertEqual(self.hotplate("logs", "-f", job, "--task", "0"), "0\n")
+        self.assertEqual(self.shown(job)["state"], "RUNNING")
+        (self.folder / "later").touch()
+        self.hotplate("wait", job, says="2/2")
+
     def test_lines_and_python(self):
         lines = self.folder / "lines.txt"
         lines.write_text("a b\n\n007\n")

@@ -301,13 +301,12 @@ void Lanes::FailStranded(unsigned device, const std::string& reason, const std::
       sweep->Stranded(job);
       continue;
     }
-    parts_.jobs.End(job,
-                    {.state = JobState::kFailed,
-                     .error = absl::UnavailableError(absl::StrCat("device ", parts_.devices[device].info().id,
-                                                                  " was lost before the job ran: ", reason,
-                                                                  "; submit it for another device")),
-                     .outputs = {},
-                     .receipt = std::nullopt});
+    parts_.jobs.End(job, {.state = JobState::kFailed,
+                          .error = absl::UnavailableError(absl::StrCat("device ", parts_.devices[device].info().id,
+                                                                       " was lost before the job ran: ", reason,
+                                                                       "; submit it for another device")),
+                          .outputs = {},
+                          .receipt = std::nullopt});
   }
 }
 

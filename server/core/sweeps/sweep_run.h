@@ -134,7 +134,7 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   const std::shared_ptr<const SweepPlan> plan_;
   // Each row is written once, by the thread that ended its task. The buffers go to the job's end under the lock.
   std::vector<Output> outputs_;
-  std::weak_ptr<Job> job_;     // since RunFor
+  std::weak_ptr<Job> job_;    // since RunFor
   const std::size_t window_;  // of tasks under way
 
   Mutex writing_;                                       // held while rows go to the log; mutex_ may be taken under it

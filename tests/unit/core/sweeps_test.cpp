@@ -212,6 +212,16 @@ TEST_F(SweepsTest, OneWhoseResultsDoNotFitIsRefused) {
   EXPECT_THAT(Text(refused), HasSubstr("max-array-bytes is 1048576"));
 }
 
+TEST_F(SweepsTest, ThereHasToBeRoomForTheTasksThatRunToo) {
+  limits_.total_bytes = 1 << 20;
+  Start();
+  const absl::Status refused = Refusal(Sweep(Seeds(0, 254), std::vector<float>(1024)));
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(Text(refused),
+              HasSubstr("has 1040384 bytes, and those that run have 65536; the daemon's limit array-bytes is"));
+  EXPECT_EQ(Run(Sweep(Seeds(0, 235), std::vector<float>(1024)))->sweep->counts.completed, 235u);
+}
+
 TEST_F(SweepsTest, ItHasOnePlaceInTheQueueAndFewTasksExistAtATime) {
   options_.queued_jobs = 1;
   bodies_["copy"] = Times([this](std::int64_t, TaskControl& control) {
