@@ -408,8 +408,8 @@ TEST_F(SweepsTest, NoTaskOfOneThatIsNotToRerunRunsBeforeItsStartIsWrittenDown) {
   JobRequest request = Sweep(Seeds(0, 100));
   request.may_rerun = false;
   const std::shared_ptr<Job> job = engine_->Accept(kAlice, request)->job;
-  ASSERT_TRUE(engine_->Watch(kAlice, job->id, 0, recorder_, 0).ok());
   engine_->Acknowledge(*job);
+  EXPECT_TRUE(engine_->Watch(kAlice, job->id, 0, recorder_, 0).ok());
   EXPECT_TRUE(journal->writing_start.AwaitEntered(1));
   // All lanes have one by now, and wait.
   EXPECT_TRUE(Eventually([&] { return engine_->Status().devices[0].running == 4; }));
