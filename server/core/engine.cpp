@@ -182,7 +182,7 @@ absl::StatusOr<Engine::Entered> Engine::Enter(const Principal& who, JobRequest& 
   if (absl::Status status = jobs_.AwaitNumber(); !status.ok()) return status;
 
   const std::shared_ptr<Job> job = MakeJob(who, request, std::move(prepared->bound), key, options_.inline_bytes);
-  job->sweep = *std::move(sweep);
+  if (*sweep != nullptr) (*sweep)->RunFor(*job);
   job->depends_on = std::move(prepared->lookup.jobs);
   if (job->tiny) {
     job->kind = RunTimes::kMoment;
@@ -310,7 +310,7 @@ absl::Status Engine::Restore(RestoredJob restored) {
     job->depends_on = std::move(prepared.lookup.jobs);
     job->kind = history_.KindOf(job->bound, job->work.get(), job->label);
   }
-  if (refusal.ok()) job->sweep = sweep;
+  if (refusal.ok() && sweep != nullptr) sweep->RunFor(*job);
   if (restored.end == nullptr && refusal.ok()) refusal = Place(*job, Scheduler::Limit::kPassed);
   // Another daemon may have room for it, or be set up for it.
   const bool may_pass = absl::IsResourceExhausted(refusal) || absl::IsUnavailable(refusal) ||
@@ -337,7 +337,7 @@ absl::Status Engine::Restore(RestoredJob restored) {
 void Engine::CutOff(Job& job, const std::string& reason) {
   if (!job.durable) return CancelJob(job, reason);
   options_.job_log->Suspend();
-  if (job.sweep != nullptr) return job.sweep->Suspend(job);
+  if (job.sweep != nullptr) return job.sweep->Suspend();
   if (scheduler_.Remove(job)) {
     job.suspended.store(true);
   } else {

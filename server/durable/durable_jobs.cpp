@@ -181,7 +181,9 @@ void DurableJobs::Append(const core::Job& job, const core::JobEvent& event) {
     if (job.record().end != nullptr && event.kind == core::EndingIn(job.record().state)) NoteEnd(job);
     return;
   }
-  if (event.kind == core::JobEvent::Kind::kStarted && !job.waits_for_start) {
+  const bool started = event.kind == core::JobEvent::Kind::kStarted;
+  if (started && job.sweep != nullptr && tasks_ != nullptr) tasks_->Started(job.sequence);
+  if (started && !job.waits_for_start) {
     journal_->Append(journal::JobStarted{job.sequence, job.change_count(), event.time, event.device},
                      journal::Durability::kBehind);
   } else if (event.kind == core::JobEvent::Kind::kFetched) {

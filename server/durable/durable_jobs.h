@@ -99,7 +99,7 @@ class DurableJobs : public core::JobLog {
 
   // From Restore on. Null: the journal could not be opened.
   DurableArrays* arrays() const { return arrays_.get(); }
-  // What a task of a program that is a sweep has printed. NOT_FOUND: it has not ended, or is none. Reads a file.
+  // The output of one task of a program's sweep. NOT_FOUND: it has not ended, or is none. Reads a file.
   absl::StatusOr<ProgramStreams::Everything> PrintedBy(const core::JobId& id, std::uint64_t task) const;
   // The array is whole in this file. Calls `done` once, on any thread, when the next daemon would have it, or would
   // not.
@@ -137,6 +137,8 @@ class DurableJobs : public core::JobLog {
   // `in_memory`: there is room for the outputs that were inline; else they are read from files when they are wanted.
   void RestoreEnded(const journal::KeptJob& kept, bool in_memory);
   absl::StatusOr<journal::KeptJob> Find(std::uint64_t number) const;
+  // Gives a sweep back what it has done. ABORTED if daemons ended again and again while it did no more.
+  absl::Status RestoreTasks(std::uint64_t number, std::ptrdiff_t runs, core::SweepRun& sweep);
   void RestoreUnfinished(const journal::KeptJob& kept, const Parse& parse);
   // Brings the ended jobs on which this one depends into memory, with the outputs that it takes. An error: they are not
   // to be had, for now or for good.

@@ -10,7 +10,7 @@
 namespace hotplate::server {
 namespace {
 
-// Of rows that are written together.
+// So much is written at once.
 constexpr std::size_t kBatchBytes = std::size_t{4} << 20;
 
 journal::TaskEnd TaskEndOf(const core::TaskRow& row, const core::TaskRows& rows) {
@@ -34,6 +34,11 @@ journal::TaskEnd TaskEndOf(const core::TaskRow& row, const core::TaskRows& rows)
 
 std::string DurableTasks::PathOf(std::uint64_t job) const {
   return absl::StrCat(spool_.root(), "/jobs/", job, "/tasks.log");
+}
+
+void DurableTasks::Started(std::uint64_t job) {
+  // Without the mark the next daemon counts one run less.
+  writing_.Post(0, [this, job] { Append(job, {}).IgnoreError(); }).IgnoreError();
 }
 
 void DurableTasks::Write(std::uint64_t job, core::TaskRows rows) {
@@ -67,43 +72,54 @@ void DurableTasks::WriteNow(std::uint64_t job, const core::TaskRows& rows) {
 
 absl::Status DurableTasks::Append(std::uint64_t job, std::span<const journal::TaskEnd> tasks) {
   MutexLock lock(mutex_);
+  if (ended_early_.contains(job)) return absl::OkStatus();
   auto log = logs_.find(job);
   if (log == logs_.end()) {
     if (absl::Status made = spool_.MakeFolder(job); !made.ok()) return made;
-    absl::StatusOr<journal::TaskLog> opened = journal::TaskLog::Open(PathOf(job));
+    const auto read = bytes_read_.find(job);
+    absl::StatusOr<journal::TaskLog> opened =
+        journal::TaskLog::Open(PathOf(job), read == bytes_read_.end() ? std::nullopt : std::optional(read->second));
     if (!opened.ok()) return opened.status();
     log = logs_.emplace(job, *std::move(opened)).first;
+    bytes_read_.erase(job);
   }
   return log->second.Append(tasks);
 }
 
-absl::Status DurableTasks::Restore(std::uint64_t job, core::SweepRun& sweep) {
+absl::StatusOr<std::optional<std::uint64_t>> DurableTasks::Restore(std::uint64_t job, const Take& take) {
   bool foreign = false;
   const absl::StatusOr<journal::TaskLogFacts> facts =
       journal::ReadTaskLog(PathOf(job), [&](const journal::TaskEnd& end) {
         const core::TaskRow row{end.row, end.task, static_cast<core::JobState>(end.state),
                                 absl::Status(static_cast<absl::StatusCode>(end.code), end.error)};
-        foreign |= !sweep.Restore(row, std::as_bytes(std::span(end.data)));
+        foreign |= !take(row, std::as_bytes(std::span(end.data)));
       });
-  if (absl::IsNotFound(facts.status())) return absl::OkStatus();
+  if (absl::IsNotFound(facts.status())) return std::nullopt;
   if (!facts.ok()) return facts.status();
   if (foreign) {
     log_(core::LogLevel::kWarning,
          absl::StrCat(PathOf(job), " has tasks that are none of job ", job, " as it is now: they run again"));
   }
-  return Append(job, {});
-}
-
-std::optional<std::uint64_t> DurableTasks::RunsSinceLastTask(std::uint64_t job) const {
-  const absl::StatusOr<journal::TaskLogFacts> facts = journal::ReadTaskLog(PathOf(job), nullptr);
-  if (!facts.ok()) return std::nullopt;
-  return facts->marks_since_last_task;
+  MutexLock lock(mutex_);
+  bytes_read_[job] = facts->bytes;
+  return std::optional(facts->marks_since_last_task);
 }
 
 void DurableTasks::Ended(std::uint64_t job, bool keep_file) {
+  const absl::Status posted = writing_.Post(0, [this, job, keep_file] {
+    MutexLock lock(mutex_);
+    Forget(job, keep_file);
+  });
+  if (posted.ok()) return;
   MutexLock lock(mutex_);
+  ended_early_.insert(job);
+  Forget(job, keep_file);
+}
+
+void DurableTasks::Forget(std::uint64_t job, bool keep_file) {
   logs_.erase(job);
   complained_.erase(job);
+  bytes_read_.erase(job);
   if (!keep_file) spool_.RemoveFile(job, "tasks.log").IgnoreError();  // it goes with the job's folder
 }
 

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status.h"
 #include "server/core/jobs/job_refs.h"
+#include "server/core/sweeps/sweep_run.h"
 #include "server/durable/durable_jobs.h"
 #include "server/durable/job_messages.h"
 #include "server/durable/past_runs.h"
@@ -19,7 +20,7 @@ using core::LogLevel;
 
 // Files of results are written side by side: each waits for the disk.
 constexpr std::size_t kWriters = 4;
-// Of a job whose daemon ends each time: a kernel that takes its daemon along is not to do so for ever.
+// A kernel that takes its daemon along is not to do so for ever. Of a sweep these count since a task last ended.
 constexpr std::ptrdiff_t kMostRuns = 5;
 // So many tell how long jobs run, and take some ten milliseconds to read.
 constexpr std::size_t kPastRuns = 1000;
@@ -37,9 +38,23 @@ bool DependsOnOthers(const journal::KeptJob& kept) {
   return spec.ParseFromString(kept.accepted.request) && wire::DependsOnOthers(spec);
 }
 
+bool IsSweep(const journal::KeptJob& kept) {
+  if (journal::IsProgram(kept.accepted.kernel)) {
+    v1::Program program;
+    return program.ParseFromString(kept.accepted.request) && program.has_sweep();
+  }
+  v1::JobSpec spec;
+  return spec.ParseFromString(kept.accepted.request) && spec.has_sweep();
+}
+
 std::ptrdiff_t RunsOf(const core::RestoredJob& job) {
   return std::count_if(job.changes.begin(), job.changes.end(),
                        [](const auto& change) { return change.state == core::JobState::kRunning; });
+}
+
+absl::Status TooManyRuns(std::ptrdiff_t runs) {
+  return absl::AbortedError(absl::StrCat(
+      "it has run ", runs, " times, and its daemon ended each time before it did: it may be what ended them"));
 }
 
 }  // namespace
@@ -86,7 +101,7 @@ void DurableJobs::Restore(core::Engine& engine, const wire::ReceiptFacts& facts,
   pruning_ = std::jthread([this](const std::stop_token& stop) { PruneNowAndThen(stop); });
 }
 
-// What waits from before is foretold at once, too.
+// Jobs that wait from before are foretold at once, too.
 void DurableJobs::LearnFromPast() {
   std::vector<core::PastRun> runs;
   const absl::Status read = journal_->With([&](journal::Index& index) {
@@ -144,15 +159,13 @@ void DurableJobs::RestoreEnded(const journal::KeptJob& kept, bool in_memory) {
 void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& parse) {
   core::RestoredJob job = RestoredFrom(kept);
   const bool ran_last = job.changes.back().state == core::JobState::kRunning;
-  // Of a sweep, those in which it came no further.
-  const std::ptrdiff_t runs = tasks_->RunsSinceLastTask(job.number).value_or(RunsOf(job));
+  const std::ptrdiff_t runs = RunsOf(job);
   if (kept.cancel_time) {
     job.refusal = absl::CancelledError(absl::StrCat("job ", job.number, " was cancelled on request, before it ended"));
   } else if (ran_last && !kept.accepted.may_rerun) {
     job.refusal = absl::AbortedError("it ran when its daemon ended, and is not to run again (--no-rerun)");
-  } else if (runs >= kMostRuns) {
-    job.refusal = absl::AbortedError(absl::StrCat(
-        "it has run ", runs, " times, and its daemon ended each time before it did: it may be what ended them"));
+  } else if (runs >= kMostRuns && !IsSweep(kept)) {
+    job.refusal = TooManyRuns(runs);
   } else {
     if (ran_last) {
       journal::JobRequeued again{.number = job.number,
@@ -167,8 +180,8 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
       request->payload_hash = job.request.payload_hash;
       job.request = *std::move(request);
       if (job.request.sweep != nullptr) {
-        job.restore_tasks = [this, number = job.number](core::SweepRun& sweep) {
-          return tasks_->Restore(number, sweep);
+        job.restore_tasks = [this, number = job.number, runs](core::SweepRun& sweep) {
+          return RestoreTasks(number, runs, sweep);
         };
       }
       needed_.Add(job.number, NeedsOf(job.request));
@@ -192,6 +205,14 @@ void DurableJobs::RestoreUnfinished(const journal::KeptJob& kept, const Parse& p
     MutexLock lock(mutex_);
     away_[number] = std::move(away);
   }
+}
+
+absl::Status DurableJobs::RestoreTasks(std::uint64_t number, std::ptrdiff_t runs, core::SweepRun& sweep) {
+  const absl::StatusOr<std::optional<std::uint64_t>> since_last_task = tasks_->Restore(
+      number, [&](const core::TaskRow& row, std::span<const std::byte> bytes) { return sweep.Restore(row, bytes); });
+  if (!since_last_task.ok()) return since_last_task.status();
+  if (*since_last_task) runs = static_cast<std::ptrdiff_t>(**since_last_task);
+  return runs >= kMostRuns ? TooManyRuns(runs) : absl::OkStatus();
 }
 
 absl::Status DurableJobs::RecallOthers(const core::Principal& who, const core::JobRequest& request) {

@@ -29,7 +29,7 @@ void PutText(std::string& to, const std::string& text) {
   to += text;
 }
 
-// What is left of a payload. Nothing more comes once it is short.
+// The rest of a payload. Nothing more comes once it is short.
 class Payload {
  public:
   explicit Payload(std::string_view rest) : rest_(rest) {}
@@ -103,14 +103,16 @@ absl::StatusOr<std::optional<std::string>> ReadBatch(const Descriptor& file, con
 
 }  // namespace
 
-absl::StatusOr<TaskLog> TaskLog::Open(const std::string& path) {
-  const absl::StatusOr<TaskLogFacts> facts = ReadTaskLog(path, nullptr);
-  if (!facts.ok() && !absl::IsNotFound(facts.status())) return facts.status();
-  const std::uint64_t bytes = facts.ok() ? facts->bytes : 0;
+absl::StatusOr<TaskLog> TaskLog::Open(const std::string& path, std::optional<std::uint64_t> bytes) {
+  if (!bytes) {
+    const absl::StatusOr<TaskLogFacts> facts = ReadTaskLog(path, nullptr);
+    if (!facts.ok() && !absl::IsNotFound(facts.status())) return facts.status();
+    bytes = facts.ok() ? facts->bytes : 0;
+  }
   Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!file) return DiskError("opening " + path, errno);
-  if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return DiskError("cutting " + path, errno);
-  return TaskLog(path, std::move(file), bytes);
+  if (ftruncate(file.get(), static_cast<off_t>(*bytes)) != 0) return DiskError("cutting " + path, errno);
+  return TaskLog(path, std::move(file), *bytes);
 }
 
 absl::Status TaskLog::Append(std::span<const TaskEnd> tasks) {

@@ -3,11 +3,12 @@
 //   length of the payload (8 bytes), the payload, its SHA-256
 //   payload: for each task its row, number, state, error and data, lengths before what has any (little-endian)
 // A batch counts when it is whole: the one that a killed daemon was writing is cut off by the next. A batch without
-// tasks marks the beginning of another daemon's work.
+// tasks marks that the sweep began to run under another daemon.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -28,8 +29,8 @@ struct TaskEnd {
 // One user at a time. Each call waits for the disk.
 class TaskLog {
  public:
-  // Makes the file, or goes on behind its last whole batch.
-  static absl::StatusOr<TaskLog> Open(const std::string& path);
+  // Makes the file, or goes on behind its last whole batch. `bytes`: of whole batches, where it was read before.
+  static absl::StatusOr<TaskLog> Open(const std::string& path, std::optional<std::uint64_t> bytes = std::nullopt);
   // They are on the disk when this returns. An empty batch is a mark.
   absl::Status Append(std::span<const TaskEnd> tasks);
 

@@ -27,14 +27,19 @@ struct FoundProgram {
   bool is_task = false;  // of a sweep, whose other tasks somebody else may read
 };
 
-// What task `task` of a sweep has printed: its streams, or what the journal has of it.
+// The output of one task of a sweep: its streams, or their copy in the journal.
 absl::StatusOr<FoundProgram> FindTaskOf(const ServiceContext& context, const core::JobSnapshot& job,
                                         std::uint64_t task) {
   const bool ended = job.end != nullptr && job.end->sweep != nullptr;
   const std::uint64_t tasks = ended ? job.end->sweep->counts.total : job.sweep->counts().total;
   const auto* const sweep = dynamic_cast<const ProgramSweep*>(job.work.get());
-  FoundProgram found{job.id, sweep != nullptr ? sweep->streams().Of(task) : nullptr, job.end != nullptr};
+  FoundProgram found{job.id, nullptr, job.end != nullptr};
   found.is_task = true;
+  if (sweep != nullptr) {
+    // The task alone may have ended; asked before it is read, so that nothing can come behind the end.
+    found.ended = found.ended || sweep->streams().HasEnded(task);
+    found.streams = sweep->streams().Of(task);
+  }
   if (found.streams != nullptr) return found;
   if (context.durable() != nullptr) {
     absl::StatusOr<ProgramStreams::Everything> printed = context.durable()->PrintedBy(job.id, task);
@@ -199,8 +204,13 @@ void ProgramsService::SubmitProgram(const core::Principal& who, const v1::Progra
 grpc::ServerUnaryReactor* ProgramsService::Output(grpc::CallbackServerContext* call,
                                                   const v1::ProgramOutputRequest* request,
                                                   v1::ProgramOutputResponse* response) {
+  // The output of a task may be in the journal's files alone.
+  const auto is_sweep = [=, this](const core::Principal& who) {
+    const absl::StatusOr<core::JobSnapshot> job = context_.engine().Get(who, IdOf(request->job_id()));
+    return context_.durable() != nullptr && job.ok() && wire::IsSweep(*job);
+  };
   return AnswerAfterRecall(
-      context_, call, *request, request->job_id(), /*result=*/true,
+      context_, call, *request, request->job_id(), /*result=*/true, is_sweep,
       [=, this](const core::Principal& who) { return ReadOutput(context_, who, *request, *response); });
 }
 

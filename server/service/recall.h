@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "server/service/context.h"
 #include "server/service/unary.h"
@@ -25,21 +26,31 @@ grpc::ServerUnaryReactor* AnswerAfterFiles(const ServiceContext& context, grpc::
   });
 }
 
-// `answer`, on the files' thread if the journal has to be asked for the job, or for its `result`.
-template <typename Answer>
+// `answer`, on the files' thread if the journal has to be asked for the job, or for its `result`, or if it
+// `reads_files` itself.
+template <typename ReadsFiles, typename Answer>
 grpc::ServerUnaryReactor* AnswerAfterRecall(const ServiceContext& context, grpc::CallbackServerContext* call,
                                             const google::protobuf::Message& request, const std::string& job,
-                                            bool result, Answer answer) {
+                                            bool result, ReadsFiles reads_files, Answer answer) {
   DurableJobs* const durable = context.durable();
   const auto must_recall = [=](const core::Principal& who) {
     return durable != nullptr && durable->MustRecall(who, IdOf(job), result);
   };
-  return AnswerAfterFiles(context, call, core::Scope::kObserve, request, must_recall,
+  const auto must_wait = [=](const core::Principal& who) { return must_recall(who) || reads_files(who); };
+  return AnswerAfterFiles(context, call, core::Scope::kObserve, request, must_wait,
                           [=](const core::Principal& who) -> absl::Status {
                             if (!must_recall(who)) return answer(who);
                             absl::Status recalled = durable->Recall(who, IdOf(job), result);
                             return recalled.ok() ? answer(who) : recalled;
                           });
+}
+
+template <typename Answer>
+grpc::ServerUnaryReactor* AnswerAfterRecall(const ServiceContext& context, grpc::CallbackServerContext* call,
+                                            const google::protobuf::Message& request, const std::string& job,
+                                            bool result, Answer answer) {
+  return AnswerAfterRecall(
+      context, call, request, job, result, [](const core::Principal&) { return false; }, std::move(answer));
 }
 
 }  // namespace hotplate::server

@@ -1,8 +1,11 @@
 #include "server/wire/sweep.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/status.h"
@@ -55,6 +58,47 @@ absl::StatusOr<core::SweepAxis> AxisFrom(const v1::SweepAxis& axis) {
   return made;
 }
 
+// Each is HOTPLATE_<NAME> in a program's environment, where it must not stand for what Hotplate says there.
+absl::Status CheckVariables(const v1::Sweep& sweep) {
+  static const std::set<std::string>* const kReserved = new std::set<std::string>{"ACCOUNT",
+                                                                                  "CONFIG",
+                                                                                  "CUDA_DRIVER_LIBRARY",
+                                                                                  "CUDA_LIBRARY_PATH",
+                                                                                  "DEVICE",
+                                                                                  "DIR",
+                                                                                  "ENDPOINT",
+                                                                                  "MAX_STREAMS",
+                                                                                  "NAME",
+                                                                                  "NVML_LIBRARY",
+                                                                                  "OUTPUT",
+                                                                                  "PYTHON",
+                                                                                  "SERVER",
+                                                                                  "SITE",
+                                                                                  "SITES",
+                                                                                  "TASK"};
+  std::map<std::string, std::string> taken;  // the axis, by the variable
+  for (const v1::SweepAxis& axis : sweep.axes()) {
+    const std::string& name = axis.name();
+    const bool is_name =
+        !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
+        std::all_of(name.begin(), name.end(), [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });
+    if (!is_name) {
+      return InvalidField("sweep",
+                          absl::StrCat(Quoted(name), " is no name for a variable: letters, digits and _ make one"));
+    }
+    const std::string variable = absl::AsciiStrToUpper(name);
+    if (kReserved->contains(variable) || variable.starts_with("DAEMON_")) {
+      return InvalidField("sweep", absl::StrCat(Quoted(name), " cannot be swept over: the variable HOTPLATE_", variable,
+                                                " is Hotplate's own; take another name"));
+    }
+    if (const auto [other, is_new] = taken.emplace(variable, name); !is_new) {
+      return InvalidField("sweep", absl::StrCat(Quoted(name), " and ", Quoted(other->second),
+                                                " would be one variable, HOTPLATE_", variable, "; take another name"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::shared_ptr<const core::SweepPlan>> PlanOf(const v1::Sweep& sweep, std::string spec) {
   core::SweepPlan::Parts parts;
   for (const v1::SweepAxis& axis : sweep.axes()) {
@@ -99,6 +143,7 @@ absl::StatusOr<std::shared_ptr<const core::SweepPlan>> SweepOf(const v1::Program
     return InvalidField("sweep",
                         absl::StrCat("graph is ", Quoted(program.graph()), ": a sweep cannot be a part of one"));
   }
+  if (absl::Status status = CheckVariables(program.sweep()); !status.ok()) return status;
   // The rest has what others must not see.
   v1::JobSpec kept;
   kept.set_kernel(program.kind());

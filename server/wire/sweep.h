@@ -1,4 +1,4 @@
-// Sweeps from the wire, and what became of them. What is checked here is the form; core::SweepPlan checks the tasks.
+// Sweeps from the wire, and their outcome for it. The form is checked here; core::SweepPlan checks the tasks.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace hotplate::wire {
 
-// INVALID_ARGUMENT names the parameter, also one that is given by itself as well.
+// INVALID_ARGUMENT names the parameter, also one that is given by itself as well, or cannot be a program's variable.
 absl::StatusOr<std::shared_ptr<const core::SweepPlan>> SweepOf(const v1::JobSpec& spec);
 absl::StatusOr<std::shared_ptr<const core::SweepPlan>> SweepOf(const v1::Program& program);
 
@@ -21,7 +21,7 @@ void ToProto(const core::SweepOutcome& outcome, v1::SweepOutcome& out);
 core::SweepOutcome FromProto(const v1::SweepOutcome& outcome);
 
 bool IsSweep(const core::JobSnapshot& job);
-// Of a job that is a sweep or was one, at a glance; and the whole, which may be large.
+// A job that is a sweep or was one, at a glance; and the whole, which may be large.
 void FillSweep(const core::JobSnapshot& job, v1::Job& out);
 void FillSweep(const core::JobSnapshot& job, v1::SweepOutcome& out);
 

@@ -13,12 +13,11 @@ namespace {
 class TaskOfProgram final : public PrintingWork {
  public:
   TaskOfProgram(std::uint64_t task, std::shared_ptr<TaskStreams> all, std::unique_ptr<ProgramJob> program)
-      : task_(task), all_(std::move(all)), program_(std::move(program)) {
-    all_->Begin(task_, program_->streams());
-  }
+      : task_(task), all_(std::move(all)), program_(std::move(program)) {}
 
   core::RunResult Run(const DeviceInfo& device, const std::vector<core::OutsideInput>& inputs, const Daemon& daemon,
                       TaskControl& control) override {
+    all_->Begin(task_, program_->streams());
     core::RunResult result = program_->Run(device, inputs, daemon, control);
     all_->End(task_);
     return result;
@@ -55,34 +54,43 @@ Program ProgramOfTask(const Program& program, std::uint64_t task, const TaskValu
 
 void TaskStreams::Begin(std::uint64_t task, std::shared_ptr<ProgramStreams> streams) {
   MutexLock lock(mutex_);
-  streams_[task] = std::move(streams);
+  One& one = tasks_[task];
+  one.streams = std::move(streams);
+  one.ended = false;
 }
 
 void TaskStreams::End(std::uint64_t task) {
   std::vector<std::shared_ptr<ProgramStreams>> gone;  // after the lock
   MutexLock lock(mutex_);
-  const auto at = streams_.find(task);
-  if (at == streams_.end()) return;
-  const std::size_t bytes = at->second->kept_bytes() + sizeof(ProgramStreams);
+  const auto at = tasks_.find(task);
+  if (at == tasks_.end()) return;
+  at->second.ended = true;
+  ++at->second.times_in_ended;
+  const std::size_t bytes = at->second.streams->kept_bytes() + sizeof(ProgramStreams);
   ended_.emplace_back(task, bytes);
   bytes_ += bytes;
   while (bytes_ > kMostKept && ended_.size() > 1) {
     const std::uint64_t oldest = ended_.front().first;
     bytes_ -= ended_.front().second;
     ended_.pop_front();
-    // One that runs again has streams of its own.
-    const bool again = std::any_of(ended_.begin(), ended_.end(), [&](const auto& one) { return one.first == oldest; });
-    const auto old = streams_.find(oldest);
-    if (again || old == streams_.end()) continue;
-    gone.push_back(std::move(old->second));
-    streams_.erase(old);
+    const auto old = tasks_.find(oldest);
+    // One that runs again, or has, has streams of its own.
+    if (--old->second.times_in_ended > 0 || !old->second.ended) continue;
+    gone.push_back(std::move(old->second.streams));
+    tasks_.erase(old);
   }
 }
 
 std::shared_ptr<ProgramStreams> TaskStreams::Of(std::uint64_t task) const {
   MutexLock lock(mutex_);
-  const auto at = streams_.find(task);
-  return at == streams_.end() ? nullptr : at->second;
+  const auto at = tasks_.find(task);
+  return at == tasks_.end() ? nullptr : at->second.streams;
+}
+
+bool TaskStreams::HasEnded(std::uint64_t task) const {
+  MutexLock lock(mutex_);
+  const auto at = tasks_.find(task);
+  return at != tasks_.end() && at->second.ended;
 }
 
 std::size_t TaskStreams::kept_bytes() const {

@@ -1,5 +1,5 @@
 // A program of the user's that runs once for each task of a sweep: each is told its number and its values, by variables
-// and in its arguments. What the last tasks have printed is kept, as much as there is room for.
+// and in its arguments. The output of the last tasks is kept, as much as there is room for.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,17 @@ class TaskStreams {
   void Begin(std::uint64_t task, std::shared_ptr<ProgramStreams> streams);
   void End(std::uint64_t task);
   std::shared_ptr<ProgramStreams> Of(std::uint64_t task) const;  // null: nothing is kept of it
+  bool HasEnded(std::uint64_t task) const;                       // false too where nothing is kept
   std::size_t kept_bytes() const;
 
  private:
+  struct One {
+    std::shared_ptr<ProgramStreams> streams;
+    bool ended = false;
+    std::size_t times_in_ended = 0;  // one that ran again is there for each time
+  };
   mutable Mutex mutex_;
-  std::map<std::uint64_t, std::shared_ptr<ProgramStreams>> streams_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, One> tasks_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::pair<std::uint64_t, std::size_t>> ended_ ABSL_GUARDED_BY(mutex_);  // with their bytes
   std::size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };

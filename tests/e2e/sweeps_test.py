@@ -154,6 +154,15 @@ class Sweeps(Durable):
         self.hotplate("show", job, says=["6/6, 2 failed", "task 4 (n=5): "])
         self.assertRegex(self.hotplate("jobs"), rf"(?m)^{job} .*COMPLETED, 2 failed")
 
+    def test_the_output_of_a_task_ends_with_it(self):
+        script = f"echo $HOTPLATE_N; while [ $HOTPLATE_N = 1 ] && [ ! -e {self.folder}/later ]; do sleep 0.02; done"
+        job = self.submit("--each", "n=0..1", "exec", "sh", "-c", script)
+        harness.wait_until(lambda: self.shown(job)["tasks"]["completed"] == 1, "one had ended")
+        self.assertEqual(self.hotplate("logs", "-f", job, "--task", "0"), "0\n")
+        self.assertEqual(self.shown(job)["state"], "RUNNING")
+        (self.folder / "later").touch()
+        self.hotplate("wait", job, says="2/2")
+
     def test_lines_and_python(self):
         lines = self.folder / "lines.txt"
         lines.write_text("a b\n\n007\n")
@@ -165,6 +174,11 @@ class Sweeps(Durable):
         for verb in ("exec", "python"):
             self.hotplate(verb, "--each", "n=1..2", "true", code=harness.USAGE, says="hotplate submit --each")
         self.hotplate("submit", "--each", "task=1..2", "exec", "true", code=harness.INVALID, says="HOTPLATE_TASK")
+        for name in ("endpoint", "Output", "config", "daemon_x"):
+            self.hotplate("submit", "--each", f"{name}=1..2", "exec", "true", code=harness.INVALID,
+                          says=f"the variable HOTPLATE_{name.upper()} is Hotplate's own")
+        self.hotplate("submit", "--each", "n=1..2", "--each", "N=1..2", "exec", "true", code=harness.INVALID,
+                      says='"N" and "n" would be one variable, HOTPLATE_N')
 
     def test_failed_tasks_run_again(self):
         marks = self.folder / "marks"

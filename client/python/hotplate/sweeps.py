@@ -70,7 +70,8 @@ class SweepResult(Mapping[str, Any]):
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray[Any, Any]:
         if len(self._outputs) != 1:
             raise InvalidType(f"this sweep has {len(self._outputs)} outputs ({', '.join(self._outputs)}): take one of them")
-        return np.array(next(iter(self._outputs.values())), dtype=dtype, copy=bool(copy) if copy is not None else False)
+        output = next(iter(self._outputs.values()))
+        return np.asarray(output, dtype=dtype) if copy is None else np.array(output, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{name} {getattr(value, 'shape', '')}" for name, value in self._outputs.items())

@@ -101,7 +101,7 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   double told_progress = 0;
   SteadyTime told_progress_time;
 
-  // Of the whys (why.h): its wait as it was foretold when it was queued, and the same before it was corrected
+  // For the whys (why.h): its wait as it was foretold when it was queued, and the same before it was corrected
   // (schedule/start_bias.h), both below 0 for none; and how long it waited for other jobs before that.
   std::atomic<nanoseconds::rep> start_forecast{-1}, plain_forecast{-1}, held_for{0};
 

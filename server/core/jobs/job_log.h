@@ -23,7 +23,7 @@ struct TaskRow {
 };
 struct TaskRows {
   std::vector<TaskRow> rows;
-  // What those that completed left: each output of all rows, which no other task changes.
+  // Each output of all rows. Those of completed tasks change no more.
   struct Output {
     std::shared_ptr<const HostBuffer> buffer;
     std::uint64_t row_bytes = 0;

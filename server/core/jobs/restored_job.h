@@ -25,7 +25,7 @@ struct RestoredJob {
   std::vector<StateChange> changes;   // the last one: PENDING, or the end
   std::shared_ptr<const JobEnd> end;  // null if it is to run
   bool fetched = false;
-  // Of a sweep that is to go on: tells it of the tasks that ran under daemons before this one. May be empty.
+  // Tells a sweep that is to go on of the tasks that ran under daemons before this one. May be empty.
   std::function<absl::Status(SweepRun&)> restore_tasks = {};
 };
 

@@ -9,6 +9,7 @@
 #include "server/core/run/outputs.h"
 #include "server/core/run/outside_work.h"
 #include "server/core/run/receipt.h"
+#include "server/core/sweeps/sweep_run.h"
 
 namespace hotplate::core {
 namespace {
@@ -295,13 +296,17 @@ void Lanes::NameLost(const std::string& device, const std::vector<ArraySnapshot>
 
 void Lanes::FailStranded(unsigned device, const std::string& reason, const std::vector<QueueEntry*>& stranded) {
   for (QueueEntry* const entry : stranded) {
-    parts_.jobs.End(static_cast<Job&>(*entry),
-                    {.state = JobState::kFailed,
-                     .error = absl::UnavailableError(absl::StrCat("device ", parts_.devices[device].info().id,
-                                                                  " was lost before the job ran: ", reason,
-                                                                  "; submit it for another device")),
-                     .outputs = {},
-                     .receipt = std::nullopt});
+    Job& job = static_cast<Job&>(*entry);
+    if (const std::shared_ptr<SweepRun> sweep = job.task_of) {
+      sweep->Stranded(job);
+      continue;
+    }
+    parts_.jobs.End(job, {.state = JobState::kFailed,
+                          .error = absl::UnavailableError(absl::StrCat("device ", parts_.devices[device].info().id,
+                                                                       " was lost before the job ran: ", reason,
+                                                                       "; submit it for another device")),
+                          .outputs = {},
+                          .receipt = std::nullopt});
   }
 }
 

@@ -1,4 +1,4 @@
-// What stands in an array where a task has left no result.
+// The value in an array where a task has left no result.
 #pragma once
 
 #include <cstddef>

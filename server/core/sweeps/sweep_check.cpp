@@ -1,4 +1,4 @@
-// What can be said against a sweep, before anything of it runs.
+// The checks of a sweep, before anything of it runs.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -142,15 +142,17 @@ absl::Status SweepRun::TakeOutputs(BoundJob& first, Memory memory) {
                           absl::StrCat(name, ": the array of all tasks' would be ", hotplate::ToString(signature),
                                        ", which has too many dimensions or bytes"));
     }
-    total += *bytes;
+    // Each task that is under way has its output by itself.
+    const std::uint64_t under_way = std::min<std::uint64_t>(window_, plan_->rows()) * row_bytes;
+    total += *bytes + under_way;
     const bool array_too_large = limits.array_bytes != 0 && *bytes > limits.array_bytes;
     if (array_too_large || (limits.total_bytes != 0 && total > limits.total_bytes)) {
-      return Refused(
-          absl::StatusCode::kResourceExhausted,
-          {{field, absl::StrCat(name, ": of all ", plan_->rows(), " tasks it is ", hotplate::ToString(signature),
-                                " and has ", *bytes, " bytes; the daemon's limit ",
-                                array_too_large ? absl::StrCat("max-array-bytes is ", limits.array_bytes)
-                                                : absl::StrCat("array-bytes is ", limits.total_bytes))}});
+      return Refused(absl::StatusCode::kResourceExhausted,
+                     {{field, absl::StrCat(name, ": of all ", plan_->rows(), " tasks it is ",
+                                           hotplate::ToString(signature), " and has ", *bytes,
+                                           " bytes, and those that run have ", under_way, "; the daemon's limit ",
+                                           array_too_large ? absl::StrCat("max-array-bytes is ", limits.array_bytes)
+                                                           : absl::StrCat("array-bytes is ", limits.total_bytes))}});
     }
     first.outputs[i].bytes = *bytes;
     Output& output = outputs_.emplace_back(Output{name, signature, row_bytes, nullptr});

@@ -1,4 +1,4 @@
-// What became of a sweep's tasks, for those who ask.
+// The counts, failures and gaps of a sweep, as they are told.
 #pragma once
 
 #include <cstdint>

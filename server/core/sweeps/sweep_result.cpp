@@ -1,4 +1,4 @@
-// What a sweep leaves, and what it says of itself.
+// A sweep's result, and how far it is.
 #include <algorithm>
 #include <utility>
 
@@ -58,6 +58,7 @@ SweepOutcome SweepRun::GlanceLocked() const {
 }
 
 SweepOutcome SweepRun::OutcomeLocked() const {
+  if (outcome_ != nullptr) return *outcome_;
   SweepOutcome outcome = GlanceLocked();
   outcome.spec = plan_->parts().spec;
   std::vector<TaskRange>& ranges = outcome.incomplete;
@@ -146,7 +147,7 @@ JobEnd SweepRun::MakeEnd(Job& job, std::vector<ArrayId>& owned) {
   lock.Unlock();
   end.error = WriteFiles(job.bound, job.control, end.outputs);
   if (!end.error.ok()) {
-    end.state = JobState::kFailed;
+    end.state = absl::IsCancelled(end.error) ? JobState::kCancelled : JobState::kFailed;
     end.outputs.clear();
     return end;
   }

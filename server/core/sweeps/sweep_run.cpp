@@ -20,10 +20,20 @@ constexpr std::size_t kProgramsPerLane = 2;
 
 }  // namespace
 
-void SweepRun::Begin(Job& job) {
+SweepRun::SweepRun(const Parts& parts, Principal who, JobRequest base, std::shared_ptr<const SweepPlan> plan)
+    : parts_(parts),
+      who_(std::move(who)),
+      base_(std::move(base)),
+      plan_(std::move(plan)),
+      window_(base_.work != nullptr ? std::max<std::size_t>(1, parts.lanes * kProgramsPerLane)
+                                    : std::max(kLeastTasks, parts.lanes * kTasksPerLane)) {}
+
+void SweepRun::RunFor(Job& job) {
   job_ = job.weak_from_this();
-  window_ = base_.work != nullptr ? std::max<std::size_t>(1, parts_.lanes * kProgramsPerLane)
-                                  : std::max(kLeastTasks, parts_.lanes * kTasksPerLane);
+  job.sweep = shared_from_this();
+}
+
+void SweepRun::Begin() {
   {
     MutexLock lock(mutex_);
     flushed_ = parts_.clock.Now();
@@ -35,7 +45,7 @@ void SweepRun::Begin(Job& job) {
 }
 
 std::optional<std::uint64_t> SweepRun::NextRow() {
-  if (stop_ != Stop::kNo || places_taken_ >= window_) return std::nullopt;
+  if (stop_ != Stop::kNo || no_device_ || places_taken_ >= window_) return std::nullopt;
   while (next_ < states_.size() && states_[next_] != State::kToRun) ++next_;
   std::optional<std::uint64_t> row;
   if (next_ < states_.size()) {
@@ -62,8 +72,11 @@ void SweepRun::Feed() {
       if (!next) return;
       row = *next;
     }
-    absl::StatusOr<std::shared_ptr<Job>> made = MakeTask(job, row);
+    const std::vector<std::string> lost = parts_.scheduler.LostDevices();
+    absl::StatusOr<std::shared_ptr<Job>> made = MakeTask(job, row, lost);
     if (!made.ok()) {
+      // It could run when the sweep was checked, and all devices were there.
+      if (!lost.empty()) return PutBack(row);
       Settle(row, {.state = JobState::kFailed, .error = made.status(), .outputs = {}, .receipt = std::nullopt});
       continue;
     }
@@ -72,18 +85,15 @@ void SweepRun::Feed() {
       MutexLock lock(mutex_);
       under_way_[row] = task;
     }
-    // The sweep has its place in the queue.
-    if (absl::Status admitted = parts_.scheduler.Admit(*task, Scheduler::Limit::kPassed); !admitted.ok()) {
-      Settle(row, {.state = JobState::kFailed, .error = admitted, .outputs = {}, .receipt = std::nullopt});
-      continue;
-    }
+    // The sweep has its place in the queue, so that only lost devices are in the way.
+    if (!parts_.scheduler.Admit(*task, Scheduler::Limit::kPassed).ok()) return PutBack(row);
     parts_.scheduler.Push(*task, /*may_run_here=*/false);
     std::string stopped;
     {
       MutexLock lock(mutex_);
       if (stop_ != Stop::kNo) stopped = stop_reason_;
     }
-    // Whoever stopped it meanwhile may have found the task nowhere.
+    // A stop that came in between may have found the task nowhere.
     if (!stopped.empty()) StopTask(*task, stopped);
   }
 }
@@ -98,10 +108,10 @@ void SweepRun::StopTask(Job& task, const std::string& reason) {
   task.control.RequestCancel();
 }
 
-absl::StatusOr<std::shared_ptr<Job>> SweepRun::MakeTask(const std::shared_ptr<Job>& job, std::uint64_t row) {
+absl::StatusOr<std::shared_ptr<Job>> SweepRun::MakeTask(const std::shared_ptr<Job>& job, std::uint64_t row,
+                                                        const std::vector<std::string>& lost) {
   JobRequest request = RequestOf(row);
-  absl::StatusOr<BoundJob> bound =
-      parts_.binder.Bind(who_, request, Binder::Data::kRequired, parts_.scheduler.LostDevices());
+  absl::StatusOr<BoundJob> bound = parts_.binder.Bind(who_, request, Binder::Data::kRequired, lost);
   if (!bound.ok()) return bound.status();
   std::shared_ptr<Job> task = MakeJob(who_, request, *std::move(bound), "", parts_.inline_bytes);
   task->id = JobId(absl::StrCat(job->id.value(), ".", plan_->TaskOf(row)));
@@ -122,14 +132,20 @@ absl::StatusOr<std::shared_ptr<Job>> SweepRun::MakeTask(const std::shared_ptr<Jo
 void SweepRun::Started(const std::string& device, SteadyTime at) {
   {
     MutexLock lock(mutex_);
-    if (std::exchange(started_, true)) return;
+    // With --no-rerun nothing may run before the start is on the disk.
+    while (start_ == Start::kUnderWay) start_done_.Wait(mutex_);
+    if (start_ == Start::kDone) return;
+    start_ = Start::kUnderWay;
     start_time_ = at;
     receipt_.device = device;
   }
-  const std::shared_ptr<Job> job = job_.lock();
-  if (job == nullptr) return;
-  parts_.scheduler.Remove(*job);  // it waits no more
-  parts_.jobs.Started(*job, device, at);
+  if (const std::shared_ptr<Job> job = job_.lock()) {
+    parts_.scheduler.Remove(*job);  // it waits no more
+    parts_.jobs.Started(*job, device, at);
+  }
+  MutexLock lock(mutex_);
+  start_ = Start::kDone;
+  start_done_.NotifyAll();
 }
 
 void SweepRun::Ended(Job& task, JobEnd end) {
@@ -142,6 +158,33 @@ void SweepRun::Ended(Job& task, JobEnd end) {
   }
   end.outputs.clear();
   Settle(task.row, end, task.work);
+  Feed();
+  EndIfOver();
+}
+
+void SweepRun::Stranded(const Job& task) {
+  PutBack(task.row);
+  EndIfOver();  // it may have been stopped meanwhile
+}
+
+void SweepRun::PutBack(std::uint64_t row) {
+  std::shared_ptr<Job> gone;  // after the lock
+  MutexLock lock(mutex_);
+  if (const auto at = under_way_.find(row); at != under_way_.end()) {
+    gone = std::move(at->second);
+    under_way_.erase(at);
+  }
+  --places_taken_;
+  states_[row] = State::kToRun;
+  again_.push_back(row);
+  no_device_ = true;
+}
+
+void SweepRun::Retry() {
+  {
+    MutexLock lock(mutex_);
+    if (!std::exchange(no_device_, false)) return;
+  }
   Feed();
   EndIfOver();
 }
@@ -196,14 +239,13 @@ void SweepRun::StopTasks(Stop why, const std::string& reason) {
 }
 
 void SweepRun::Cancel(Job& job, const std::string& reason) {
-  if (job_.expired()) job_ = job.weak_from_this();
   StopTasks(Stop::kCancelled, reason);
+  job.control.RequestCancel();  // all tasks may have ended, and the result be on its way into files
   job.suspended.store(false);
   EndIfOver();
 }
 
-void SweepRun::Suspend(Job& job) {
-  if (job_.expired()) job_ = job.weak_from_this();
+void SweepRun::Suspend() {
   StopTasks(Stop::kSuspended, "is left to the next daemon");
   EndIfOver();
 }
@@ -249,7 +291,7 @@ void SweepRun::EndIfOver() {
     }
     if (stop_ == Stop::kNo && completed_ + failed_ < plan_->rows()) return;
     over_ = true;
-    if (stop_ != Stop::kNo) started_ = true;  // it need not be told of one that ends before it began
+    if (stop_ != Stop::kNo) start_ = Start::kDone;  // nobody is told of the start of one that ends before it began
   }
   Look();
   {
@@ -260,7 +302,20 @@ void SweepRun::EndIfOver() {
   Started("", parts_.clock.Now());  // where daemons before this one have run all tasks
   std::vector<ArrayId> owned;
   JobEnd end = MakeEnd(*job, owned);
+  Release(end.sweep);  // before anybody hears of the end, and asks for the memory
   parts_.jobs.End(*job, std::move(end), std::move(owned));
+}
+
+void SweepRun::Release(std::shared_ptr<const SweepOutcome> outcome) {
+  // Freed without the lock.
+  std::vector<Output> outputs;
+  std::vector<State> states;
+  const JobRequest base = std::exchange(base_, JobRequest());
+  MutexLock lock(mutex_);
+  outcome_ = std::move(outcome);
+  outputs.swap(outputs_);
+  states.swap(states_);
+  failed_before_ = std::unordered_map<std::uint64_t, std::uint32_t>();
 }
 
 }  // namespace hotplate::core

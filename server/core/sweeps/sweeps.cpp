@@ -24,7 +24,7 @@ void Sweeps::Begin(Job& job) {
     MutexLock lock(mutex_);
     runs_.push_back(job.sweep);
   }
-  job.sweep->Begin(job);
+  job.sweep->Begin();
 }
 
 void Sweeps::Look() {
@@ -39,6 +39,7 @@ void Sweeps::Look() {
     });
   }
   for (const std::shared_ptr<SweepRun>& run : runs) {
+    run->Retry();
     run->Look();
     if (const std::shared_ptr<Job> job = run->job()) parts_.jobs.Look(*job);
   }

@@ -1,4 +1,4 @@
-// The sweeps that go on (sweep_run.h), for whoever looks after all of them now and then.
+// The sweeps that go on (sweep_run.h), to look after all of them now and then.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ class Sweeps {
   absl::StatusOr<std::shared_ptr<SweepRun>> Prepare(const Principal& who, const JobRequest& request, BoundJob& first,
                                                     SweepRun::Memory memory) const;
   void Begin(Job& job);
-  // Their observers hear how far they are, and the log gets what is due.
+  // Their observers hear how far they are, the log gets what is due, and a device that is back gets tasks.
   void Look();
 
  private:

@@ -38,8 +38,10 @@ TEST(ProgramSweepTest, OneThatRunsAgainHasWhatItPrintedLast) {
   for (const char* const text : {"first", "second"}) {
     auto one = std::make_shared<ProgramStreams>(/*has_client=*/false);
     streams.Begin(3, one);
+    EXPECT_FALSE(streams.HasEnded(3));
     one->AddOutput(OutputStream::kOut, text);
     streams.End(3);
+    EXPECT_TRUE(streams.HasEnded(3));
   }
   EXPECT_EQ(streams.Of(3)->KeptFrom(0).pieces.at(0).text, "second");
 }
