@@ -257,11 +257,10 @@ absl::StatusOr<std::uint64_t> SpooledBytes(Journal& journal) {
   std::uint64_t bytes = 0;
   absl::Status read = journal.With([&](Index& index) {
     return Guarded(index.database(), [&]() -> absl::Status {
-      SQLite::Statement query(
-          index.database(),
-          "SELECT (SELECT coalesce(sum(bytes), 0) FROM files WHERE shared=0) + (SELECT"
-          " coalesce(sum(bytes), 0) FROM (SELECT DISTINCT sha256, bytes FROM files WHERE shared=1"
-          " AND file NOT LIKE 'linked/%'))");
+      SQLite::Statement query(index.database(),
+                              "SELECT (SELECT coalesce(sum(bytes), 0) FROM files WHERE shared=0) + (SELECT"
+                              " coalesce(sum(bytes), 0) FROM (SELECT DISTINCT sha256, bytes FROM files WHERE shared=1"
+                              " AND file NOT LIKE 'linked/%'))");
       if (query.executeStep()) bytes = static_cast<std::uint64_t>(query.getColumn(0).getInt64());
       return absl::OkStatus();
     });

@@ -152,7 +152,8 @@ Command PutCommand() {
           "for 2 minutes and continues the upload. With --replace the old array stays until the new one is complete,\n"
           "so there must be room for both. Of several uploads at the same time, the last to be complete stays. If\n"
           "memory is short, a new upload takes that of an interrupted one.\n"
-          "--durable needs a daemon with a journal, which --journal off has not. Without it, arrays are saved when the daemon ends in time.\n"
+          "--durable needs a daemon with a journal, which --journal off has not. Without it, arrays are saved when the "
+          "daemon ends in time.\n"
           "Submitted jobs share such a file, and keep no copy of the array.",
       .example = "hotplate put a.npy --name A && hotplate run matmul array:A array:A --transpose-b -o array:G",
       .positionals = {{.name = "FILE",

@@ -21,7 +21,8 @@ std::optional<ForetoldWait> ForetoldWaitOf(const PastJob& job) {
   if (job.end.empty() || !end.ParseFromString(job.end)) return std::nullopt;
   const v1::Receipt& receipt = end.result().receipt();
   if (!receipt.has_queue_forecast_ns()) return std::nullopt;
-  return ForetoldWait{std::chrono::nanoseconds(receipt.queue_forecast_ns()), std::chrono::nanoseconds(receipt.queue_ns())};
+  return ForetoldWait{std::chrono::nanoseconds(receipt.queue_forecast_ns()),
+                      std::chrono::nanoseconds(receipt.queue_ns())};
 }
 
 void StartForecasts::Add(const PastJob& job) {
