@@ -169,9 +169,24 @@ TEST_F(CudaEngineTest, WhatIsNeverReadIsNeverCopied) {
   EXPECT_EQ(store_->bytes_held(), 0u);
 }
 
-TEST_F(CudaEngineTest, AnotherGpuGetsItByTheHost) {
+TEST_F(CudaEngineTest, AnotherGpuGetsItStraight) {
   FakeScript script;
   script.devices = 2;
+  Start(script);
+  Double("", "A1");
+  const auto end = Double("A1", "A2", "gpu1");
+  EXPECT_TRUE(end->receipt->load);
+  EXPECT_EQ(CopiedOut(), 0u);
+  EXPECT_EQ(store_->Describe(kAlice, "A1")->location, "gpu1");
+  ExpectDoubled("A2", 2);
+  ExpectDoubled("A1", 1);
+  EXPECT_EQ(CopiedOut(), 800'000u);
+}
+
+TEST_F(CudaEngineTest, WithoutPeerAccessAnotherGpuGetsItByTheHost) {
+  FakeScript script;
+  script.devices = 2;
+  script.peers = false;
   Start(script);
   Double("", "A1");
   const auto end = Double("A1", "A2", "gpu1");
