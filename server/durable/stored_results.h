@@ -26,7 +26,7 @@ class StoredResults {
 
  private:
   absl::Status Read(const std::vector<journal::SpooledFile>& files, const core::Principal& owner, core::JobEnd& end,
-                    std::vector<core::ArrayId>& made);
+                    std::vector<core::ArrayId>& made) ABSL_EXCLUSIVE_LOCKS_REQUIRED(loading_);
 
   core::Engine& engine_;
   const journal::Spool& spool_;

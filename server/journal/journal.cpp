@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/blocking_counter.h"
 #include "server/journal/index_copy.h"
 
 namespace hotplate::journal {
@@ -76,19 +77,15 @@ void Journal::Append(Record record, Durability durability, Completion done) {
 void Journal::Note(AttachedJob job, absl::FunctionRef<std::string()> end) { writer_->Note(std::move(job), end); }
 
 std::vector<absl::Status> Journal::WriteAll(std::vector<Record> records) {
-  Mutex mutex;
-  CondVar written;
-  std::size_t left = records.size();
+  absl::BlockingCounter left(static_cast<int>(records.size()));
   std::vector<absl::Status> results(records.size());
   for (std::size_t i = 0; i < records.size(); ++i) {
     Append(std::move(records[i]), Durability::kSynced, [&, i](const absl::Status& status) {
-      MutexLock lock(mutex);
       results[i] = status;
-      if (--left == 0) written.NotifyOne();
+      left.DecrementCount();
     });
   }
-  MutexLock lock(mutex);
-  while (left > 0) written.Wait(mutex);
+  left.Wait();
   return results;
 }
 

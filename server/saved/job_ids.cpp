@@ -267,6 +267,7 @@ std::string JobIds::WhoseJob(const std::string& job_id) const {
     });
     // A later one of its name has what it left.
     lives = std::any_of(blocks_.begin(), blocks_.end(), [&](const auto& other) {
+      mutex_.AssertHeld();
       const v1::DaemonLife& one = other.second.daemon();
       return one.name() == life.name() && living_.contains(one.generation());
     });
