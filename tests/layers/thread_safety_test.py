@@ -25,7 +25,7 @@ INCLUDED = re.compile(r'^#include "([^"]+)"', re.M)
 HEAVY = re.compile(r'^#include (<grpcpp/[^>]+>|"(?:absl|hotplate/v1)/[^"]+")', re.M)
 PLAIN_MUTEX = re.compile(r"\bstd::(?:recursive_|shared_|timed_)*mutex\b|\bstd::condition_variable|\babsl::Mutex\b")
 MUTEX_MEMBER = re.compile(r"^ +(?:mutable )?(?:Shared)?Mutex (\w+);", re.M)
-GUARDS_NOTHING = dict.fromkeys(("client/lib/connection.cpp", "server/saved/held_notes.cpp"), "a sleep that a stop ends")
+GUARDS_NOTHING = dict.fromkeys(("client/lib/connection.cpp", "kernels/base/stoppable_sleep.h"), "a sleep that a stop ends")
 
 
 def sources(*suffixes):
