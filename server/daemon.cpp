@@ -56,7 +56,7 @@ void Serve(Assembly& daemon) {
     spare_memory.GiveBack(daemon.clock().Now(), daemon.engine().Status().idle);
     if (nanoseconds left{}; ending.IsNear(left)) return ending.Drain(left, ending.WhenItEnds(), true);
     if (config.idle_timeout.count() > 0 && daemon.engine().DrainIfIdle(config.idle_timeout, idle)) {
-      // Those that jobs are left for have work to do.
+      // Successors for whom jobs are left have work to do.
       if (!daemon.engine().LeavesJobs()) daemon.CancelSuccessors();
       // Nobody waits, and the arrays' owner is not here to be asked: what takes long to save may take long.
       return ending.Drain(ending.TimeoutOf({}), idle, true, ending.TimeToSaveWhenIdle());

@@ -46,7 +46,7 @@ class Admission {
   // An accepted job that has a place in the queue and is not queued yet. True: it is left for the next daemon, or was
   // cancelled meanwhile.
   bool Leave(Job& job);
-  // Those that need not be left any more, to be queued by whoever asks: each once.
+  // Jobs that need not be left any more. The caller queues them: each is returned once.
   std::vector<std::shared_ptr<Job>> TakeBack();
   // One of these that cannot be queued now, after all.
   void Keep(std::shared_ptr<Job> job);

@@ -149,7 +149,7 @@ class Engine {
   // Tells every observer.
   void Announce(const std::string& text, std::optional<double> seconds_left) { jobs_.Announce(text, seconds_left); }
 
-  // What ran under daemons before this one, as a measure for what comes.
+  // Run times of jobs under daemons before this one, for forecasts.
   void Learn(const PastRun& run) { history_.Learn(run); }
   // Whether jobs are left for the daemon that follows.
   bool LeavesJobs() const { return admission_.left() > 0; }
@@ -182,11 +182,11 @@ class Engine {
                                 std::uint64_t tag);
   // A job that was accepted, and does not wait for others: it is queued from now on, or left for the next daemon.
   void Queue(Job& job);
-  // Those that were left for the next daemon, and need not be any more.
+  // Queues jobs that were left for the next daemon, and need not be any more.
   void QueueLeft();
-  // Of one that is queued, for its receipt.
+  // Keeps the forecast of a queued job's start, for its receipt.
   void Foretell(Job& job);
-  // What is bound of a sweep is its first task, until this makes it the whole.
+  // A sweep is bound as its first task; this makes it the whole. Null for other jobs.
   absl::StatusOr<std::shared_ptr<SweepRun>> PrepareSweep(const Principal& who, const JobRequest& request,
                                                          HeldJobs::Prepared& prepared) const;
   // Its place in the queue and in its session.

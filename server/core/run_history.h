@@ -1,5 +1,5 @@
-// What ran here, as a measure for what comes: gives each job its kind, and learns from those that have COMPLETED, under
-// this daemon or one before it.
+// The run times of jobs that have COMPLETED, under this daemon or one before it, for forecasts. Gives each job the kind
+// by which its time is looked up.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ class RunHistory {
   // `devices`: their names, by their place in the DeviceSet.
   explicit RunHistory(std::vector<std::string> devices) : devices_(std::move(devices)) {}
 
-  // Of a job that is bound, on the first of the devices that it may run on; of one that is not bound yet, none. A
+  // The kind of a bound job, on the first of the devices that it may run on; none for one that is not bound yet. A
   // program is of the kind of those with its command line, or else with its label, a function of its name's or label's.
   RunTimes::Kind KindOf(const BoundJob& job, const OutsideWork* work, const std::string& label);
   // It has COMPLETED on this device.

@@ -1,4 +1,4 @@
-// What a WhyReport says, for people.
+// A WhyReport in words.
 #include <algorithm>
 #include <cmath>
 

@@ -11,7 +11,7 @@
 namespace hotplate::conformance {
 namespace {
 
-// Of one kernel: inputs by name, and svd's, eig's and eigh's choice where it is not the default.
+// Inputs of one kernel by name, and svd's, eig's and eigh's choice where it is not the default.
 struct StackCall {
   const char* kernel;
   std::map<std::string, Shape> inputs;

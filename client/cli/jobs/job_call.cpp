@@ -20,7 +20,7 @@
 namespace hotplate::cli {
 namespace {
 
-// Of the results of a sweep, on standard output.
+// Rows of a sweep's results that are printed.
 constexpr std::size_t kMostRows = 1000;
 
 // Only the daemon knows which outputs a call fills.

@@ -18,11 +18,11 @@ inline constexpr std::uint64_t kMostTasks = 1'000'000;
 
 // --each, --each-file, --max-fails, --retries.
 std::vector<OptionSpec> SweepOptions();
-// Of submit and of programs, also --failed-of; of programs, --each-line.
+// Beside these, submit and programs have --failed-of, and programs --each-line.
 OptionSpec FailedOfOption();
 OptionSpec EachLineOption();
 
-// What may be swept over.
+// The parameters that may be swept over.
 struct SweptNames {
   std::string of;                  // for messages: "integrate2d", "the expression", "the program"
   std::vector<std::string> names;  // empty: any

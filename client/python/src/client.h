@@ -36,7 +36,7 @@ class Result {
   const std::string& warning() const { return result_->receipt.warning(); }
   // The client's own part: seconds and bytes.
   pybind11::dict Timings() const;
-  // Of a sweep: counts, failures and incomplete, as hotplate.v1.SweepOutcome has them; else None.
+  // Counts, failures and incomplete tasks of a sweep, as hotplate.v1.SweepOutcome has them; else None.
   pybind11::object Sweep() const;
 
  private:

@@ -174,7 +174,7 @@ void JobQueue::EachLineBeside(const QueueEntry& entry,
     const std::uint64_t served = line.share->served + others.served;
     std::size_t ahead = turn > served ? turn - served : 0;
     if (served <= turn && others.earlier > ahead) ++ahead;  // of those served as often, the first come
-    // Of a share with several lines, each has its part.
+    // Each line of a share that has several counts for its part.
     if (ahead < others.waiting) ahead = ahead * line.ranks.present() / others.waiting;
     visit(line, std::min(ahead, line.ranks.present()));
   }

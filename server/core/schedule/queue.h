@@ -115,8 +115,8 @@ class JobQueue {
       return a.priority != b.priority ? a.priority > b.priority : a.sequence < b.sequence;
     }
   };
-  // Of an entry that is queued. They look at lines and not at all that stand there. Entries count that may run on one
-  // of its devices, in lanes or in workers' places as it does.
+  // The entry must be queued. These look at lines, not at all entries. They count entries that may run on one of its
+  // devices, in lanes or in workers' places as it does.
   EntriesAhead Ahead(const QueueEntry& entry) const;
   // The first of those ahead, in their order; `limit` at most.
   std::vector<const QueueEntry*> FirstAhead(const QueueEntry& entry, std::size_t limit) const;
@@ -156,7 +156,7 @@ class JobQueue {
   void Unlink(Level& level, std::size_t line, QueueEntry& entry);
   void ForgetIfIdle(std::uint64_t share_id);
   static bool Before(const Line& a, const Line& b);
-  // Those of the line that came before the entry, which may stand in another.
+  // How many of the line came before the entry, which may stand in another.
   static std::size_t EarlierIn(const Line& line, const QueueEntry& entry);
   // Calls `visit` with each line of the entry's own priority that it meets, and how many of it are ahead.
   void EachLineBeside(const QueueEntry& entry, absl::FunctionRef<void(const Line&, std::size_t ahead)> visit) const;

@@ -26,13 +26,13 @@ class Ranks {
     for (std::size_t at = place + 1; at <= sums_.size(); at += Lowest(at)) --sums_[at - 1];
     --present_;
   }
-  // Those before this place that are still there.
+  // How many before this place are still there.
   std::size_t Before(std::size_t place) const {
     std::size_t before = 0;
     for (std::size_t at = place; at > 0; at -= Lowest(at)) before += sums_[at - 1];
     return before;
   }
-  // Those of lower sequence.
+  // How many have a lower sequence.
   std::size_t BeforeSequence(std::uint64_t sequence) const {
     const auto at = std::lower_bound(sequences_.begin(), sequences_.end(), sequence);
     return Before(static_cast<std::size_t>(at - sequences_.begin()));

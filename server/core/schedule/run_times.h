@@ -21,10 +21,10 @@ namespace hotplate::core {
 class RunTimes {
  public:
   using nanoseconds = std::chrono::nanoseconds;
-  // What runs, on which kind of device, with how much work: a number that is never used for another kind. 0: none.
+  // A number for a kernel or program, a kind of device and an amount of work. It is never used for another. 0: none.
   using Kind = std::uint64_t;
   static constexpr Kind kNoKind = 0;
-  // What is over in some tens of microseconds, by its kernel's own bound: nobody measures it.
+  // Jobs that are over in some tens of microseconds, by their kernel's own bound: nobody measures them.
   static constexpr Kind kMoment = 1;
 
   struct Estimate {

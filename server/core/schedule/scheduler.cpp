@@ -207,7 +207,7 @@ Scheduler::Begun Scheduler::Take(Seat& seat) {
       // One that took many places has made room for several.
       if (seat.for_worker_ && queue_.size(/*for_worker=*/true) > 0 && device.workers_taken < device.workers)
         CallAndWake(device, /*for_worker=*/true);
-      // Those that were left to this device may have to go elsewhere now.
+      // Entries that were left to this device may have to go elsewhere now.
       for (std::size_t i = 0; queue_.with_home() > 0 && i < devices_.size(); ++i) {
         if (devices_[i].get() != &device) CallAndWake(*devices_[i], /*for_worker=*/false);
       }

@@ -25,7 +25,7 @@ class Play {
     }
   }
 
-  // Of a device that has place and room for it, the emptiest; false if there is none.
+  // Begins the entry on the emptiest device that has place and room for it; false if there is none.
   bool Begin(const Standing::Waiting& entry) {
     const DeviceNeed* best = nullptr;
     for (const DeviceNeed& need : entry.needs) {

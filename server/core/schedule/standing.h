@@ -53,7 +53,7 @@ struct Standing {
   bool all_listed = true;            // there are no others ahead
   // Else the numbers of all, about, by their kinds.
   std::vector<std::pair<RunTimes::Kind, double>> kinds_ahead;
-  // Of those: how long they probably run, together; and how many there are whose time nobody knows.
+  // How long all of these probably run, together, and for how many of them nothing is known.
   nanoseconds time_ahead{};
   double unknown_ahead = 0;
   Waiting own;

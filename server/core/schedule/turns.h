@@ -25,7 +25,7 @@ class Turns {
   // Takes out an entry that waits here.
   void Remove(const QueueEntry& entry);
 
-  // Those that wait here before this one.
+  // How many wait here before this one.
   std::size_t Ahead(const QueueEntry& entry) const;
 
   std::size_t waiting() const { return waiting_; }

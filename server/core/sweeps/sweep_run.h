@@ -120,7 +120,7 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   void StopTask(Job& task, const std::string& reason);
   void EndIfOver();
   JobEnd MakeEnd(Job& job, std::vector<ArrayId>& owned);
-  // What only tasks need goes: the job stays in the table as long as its result may be asked for.
+  // Drops all that only tasks need: the job stays in the table as long as its result may be asked for.
   void Release(std::shared_ptr<const SweepOutcome> outcome);
   void FillIncomplete();
   void AddTo(JobReceipt& sum, const JobReceipt& one) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

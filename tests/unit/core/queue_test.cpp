@@ -189,7 +189,7 @@ TEST_F(QueueTest, AheadAreThoseOfHigherPriorityAndThoseThatCameBefore) {
   EXPECT_EQ(queue_.Ahead(elsewhere).all(), 0u) << "nobody else wants to that device";
 }
 
-// What is told of an order must be the order that comes.
+// The order that is told must be the one that comes.
 TEST_F(QueueTest, WhoIsAheadComesFirst) {
   std::mt19937 random(7);
   for (int round = 0; round < 20; ++round) {

@@ -1,4 +1,4 @@
-// What receipts in the journal tell of run times.
+// Run times, as receipts in the journal tell them.
 #include "server/durable/past_runs.h"
 
 #include <gtest/gtest.h>

@@ -209,7 +209,7 @@ void ResidentArrays::TakeHome(const Use& here, ResidentArrays& other, const Use&
     while (other.IsWrittenBack(identity)) other.changed_.Wait(other.mutex_);
     if (other.lost_) return;
     home = std::exchange(other.StateOf(*there.array_).home, {});
-    // Whoever asks the other one for the bytes waits until it is settled which of the two has them.
+    // A reader who asks the other one waits until it is settled which of the two has the bytes.
     other.written_back_.push_back(identity);
   }
   const WritingBack turn(other, identity);
