@@ -141,10 +141,10 @@ class CutOff(harness.Case):
             network = relay.Relay(self.record("narrow")["endpoints"][0]["port"])
             self.addCleanup(network.close)
             process, said = self.follow(*there, "--endpoint", f"localhost:{network.port}", *words)
-            for breaks in range(6):
+            for breaks in range(7):
                 harness.wait_until(lambda: network.settled() or process.poll() is not None, f"{words[0]} was connected")
                 self.assertIsNone(process.poll(), f"{words[0]} after {breaks}: {''.join(said)}")
-                if breaks < 5:
+                if breaks < 6:
                     network.cut()
                     network.mend()
             jobs = waiting()
