@@ -13,7 +13,7 @@ namespace hotplate::cli {
 // Scripts rely on these numbers: never renumber.
 enum ExitCode : int {
   kExitOk = 0,
-  kExitFailed = 1,         // the job FAILED
+  kExitFailed = 1,         // the job FAILED, or tasks of a sweep did
   kExitUsage = 2,          // the command line makes no sense
   kExitNoDaemon = 3,       // no daemon, or the connection was lost
   kExitInvalid = 4,        // refused as invalid, or as more than there can ever be room for

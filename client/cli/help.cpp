@@ -26,7 +26,7 @@ struct ExitMeaning {
 };
 constexpr ExitMeaning kExitMeanings[] = {
     {kExitOk, "success"},
-    {kExitFailed, "the job FAILED, or its output could not be written"},
+    {kExitFailed, "the job FAILED, tasks of a sweep did, or its output could not be written"},
     {kExitUsage, "the command line is wrong"},
     {kExitNoDaemon, "no daemon answers, or the connection was lost"},
     {kExitInvalid, "refused: the call is not valid, exceeds a limit, or uses a name that is unknown or taken"},

@@ -12,6 +12,15 @@ namespace {
 
 constexpr char kDigits[] = "0123456789abcdef";
 
+// The daemon's current folder is not ours.
+std::string Absolute(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
+}  // namespace
+
 void ToWire(const ParamValue& value, v1::ParamValue& to) {
   struct Setter {
     v1::ParamValue& to;
@@ -23,14 +32,12 @@ void ToWire(const ParamValue& value, v1::ParamValue& to) {
   std::visit(Setter{to}, value);
 }
 
-// The daemon's current folder is not ours.
-std::string Absolute(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
-  return error ? path : absolute.lexically_normal().string();
+ParamValue FromWire(const v1::ParamValue& value) {
+  if (value.has_int_value()) return value.int_value();
+  if (value.has_bool_value()) return value.bool_value();
+  if (value.has_string_value()) return value.string_value();
+  return value.float_value();
 }
-
-}  // namespace
 
 void ToWire(const Signature& signature, v1::Signature& to) {
   to.set_dtype(static_cast<v1::DType>(signature.dtype));

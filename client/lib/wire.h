@@ -15,6 +15,8 @@ namespace hotplate::client {
 
 void ToWire(const Signature& signature, v1::Signature& to);
 void ToWire(nanoseconds duration, google::protobuf::Duration& to);
+void ToWire(const ParamValue& value, v1::ParamValue& to);
+ParamValue FromWire(const v1::ParamValue& value);
 
 // INTERNAL where the daemon names a dtype or a shape that this client does not know or that overflows.
 absl::StatusOr<Signature> FromWire(const v1::Signature& signature);

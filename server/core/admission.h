@@ -39,7 +39,6 @@ class Admission {
     bool is_outside;
     std::optional<nanoseconds> time_limit;
   };
-  static Candidate CandidateOf(const Job& job) { return {job.spec(), job.kind, job.work != nullptr, job.time_limit}; }
   // FAILED_PRECONDITION, with both times, for a new job that will probably not end in time, unless it is `durable` and
   // a daemon follows. A time limit is the caller's own word for how long it may take.
   absl::Status Check(const Candidate& job, bool durable) const;
@@ -58,6 +57,7 @@ class Admission {
   std::optional<nanoseconds> TimeLeft() const;
 
  private:
+  static Candidate CandidateOf(const Job& job) { return {job.spec(), job.kind, job.work != nullptr, job.time_limit}; }
   // How long it takes, if that is known well enough, and too long.
   std::optional<RunTimes::Estimate> TooLong(const Candidate& job) const;
   bool HasSuccessor() const { return parts_.has_successor && parts_.has_successor(); }

@@ -120,8 +120,11 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
   }
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
   const RunTimes::Kind kind = history_.KindOf(*job, request.work.get(), request.label);
-  const Admission::Candidate candidate{*job->spec, kind, request.work != nullptr, request.time_limit};
-  if (absl::Status status = admission_.Check(candidate, /*durable=*/true); !status.ok()) return status;
+  if (absl::Status status = admission_.Check({*job->spec, kind, request.work != nullptr, request.time_limit},
+                                             /*durable=*/true);
+      !status.ok()) {
+    return status;
+  }
   // The queue decides by the same free memory that is reported here.
   scheduler_.Sample(devices_.FreeBytes(), /*record_busy=*/false);
   const std::uint64_t abandoned = sessions_.AbandonedBytes(), held = arrays_.bytes_held();
@@ -188,7 +191,11 @@ absl::StatusOr<Engine::Entered> Engine::Enter(const Principal& who, JobRequest& 
     job->kind = RunTimes::kMoment;
   } else {
     job->kind = history_.KindOf(job->bound, job->work.get(), job->label);
-    if (absl::Status status = admission_.Check(Admission::CandidateOf(*job), job->durable); !status.ok()) return status;
+    if (absl::Status status =
+            admission_.Check({job->spec(), job->kind, job->work != nullptr, request.time_limit}, job->durable);
+        !status.ok()) {
+      return status;
+    }
   }
   if (absl::Status status = Place(*job, Scheduler::Limit::kCounts); !status.ok()) return status;
   const absl::StatusOr<std::shared_ptr<Job>> inserted = jobs_.Insert(job, observer, tag);
@@ -233,9 +240,11 @@ void Engine::Foretell(Job& job) {
 
 void Engine::Queue(Job& job) {
   if (job.sweep != nullptr) return sweeps_.Begin(job);
-  if (admission_.Leave(job)) return;
-  scheduler_.Push(job, /*may_run_here=*/false);
-  Foretell(job);
+  if (!admission_.Leave(job)) {
+    scheduler_.Push(job, /*may_run_here=*/false);
+    Foretell(job);
+  }
+  EndIfCancelled(job);
 }
 
 void Engine::QueueLeft() {
@@ -243,17 +252,10 @@ void Engine::QueueLeft() {
   for (const std::shared_ptr<Job>& job : admission_.TakeBack()) {
     if (!scheduler_.Admit(*job, Scheduler::Limit::kPassed).ok()) {  // its devices are lost
       admission_.Keep(job);
+      EndIfCancelled(*job);
       continue;
     }
-    scheduler_.Push(*job, /*may_run_here=*/false);
-    // A cancel that came in between found the job nowhere.
-    if (jobs_.StandingOf(*job).cancel_requested && scheduler_.Remove(*job)) {
-      jobs_.End(*job,
-                {.state = JobState::kCancelled,
-                 .error = absl::CancelledError(absl::StrCat("job ", job->id.value(), " was cancelled on request")),
-                 .outputs = {},
-                 .receipt = std::nullopt});
-    }
+    Queue(*job);
   }
 }
 
@@ -348,7 +350,18 @@ void Engine::CutOff(Job& job, const std::string& reason) {
 void Engine::CancelJob(Job& job, const std::string& reason) {
   if (!jobs_.RequestCancel(job, reason)) return;
   if (job.sweep != nullptr) return job.sweep->Cancel(job, reason);
-  if (!scheduler_.Remove(job) && !job.suspended.exchange(false)) return job.control.RequestCancel();
+  if (!TakeOut(job)) return job.control.RequestCancel();
+  EndCancelled(job, reason);
+}
+
+void Engine::EndIfCancelled(Job& job) {
+  const Jobs::Standing standing = jobs_.StandingOf(job);
+  if (standing.cancel_requested && TakeOut(job)) EndCancelled(job, standing.cancel_reason);
+}
+
+bool Engine::TakeOut(Job& job) { return scheduler_.Remove(job) || job.suspended.exchange(false); }
+
+void Engine::EndCancelled(Job& job, const std::string& reason) {
   jobs_.End(job, {.state = JobState::kCancelled,
                   .error = absl::CancelledError(absl::StrCat("job ", job.id.value(), " ", reason)),
                   .outputs = {},
@@ -380,7 +393,7 @@ absl::StatusOr<WhyReport> Engine::Why(const Principal& who, const JobId& id) con
   const absl::StatusOr<std::shared_ptr<Job>> job = jobs_.Find(who, id);
   if (!job.ok()) return job.status();
   WhyReport report = whys_.Of(who, **job);
-  report.job.queue_position = static_cast<int>(report.ahead.all());
+  report.job.queue_position = static_cast<int>(report.ahead.all() + report.ahead_in_turn);
   return report;
 }
 

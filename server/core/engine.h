@@ -192,6 +192,11 @@ class Engine {
   // Its place in the queue and in its session.
   absl::Status Place(Job& job, Scheduler::Limit limit);
   void CancelJob(Job& job, const std::string& reason);
+  // Out of the queue, or from those that are left for the next daemon. False: it runs, or is on its way.
+  bool TakeOut(Job& job);
+  void EndCancelled(Job& job, const std::string& reason);
+  // For a job that has just come into one of these places: a cancel before found it nowhere.
+  void EndIfCancelled(Job& job);
   // The daemon ends: cancels the job, or leaves a durable one to the next daemon.
   void CutOff(Job& job, const std::string& reason);
   nanoseconds Idle() const;

@@ -103,10 +103,6 @@ void HeldJobs::Release(Dependencies::Held held) {
   if (!error.ok()) return End(job, JobState::kFailed, std::move(error));
   job.held_for.store((parts_.clock.Now() - job.submit_time).count());
   parts_.queue(job);
-  // A cancel that came between Remove and Push found the job nowhere.
-  if (parts_.jobs.StandingOf(job).cancel_requested && parts_.scheduler.Remove(job)) {
-    End(job, JobState::kCancelled, absl::OkStatus());
-  }
 }
 
 absl::Status HeldJobs::Complete(Dependencies::Held& held) {

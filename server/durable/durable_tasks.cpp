@@ -80,6 +80,7 @@ absl::Status DurableTasks::Append(std::uint64_t job, std::span<const journal::Ta
     absl::StatusOr<journal::TaskLog> opened =
         journal::TaskLog::Open(PathOf(job), read == bytes_read_.end() ? std::nullopt : std::optional(read->second));
     if (!opened.ok()) return opened.status();
+    if (absl::Status synced = spool_.SyncFolder(job); !synced.ok()) return synced;
     log = logs_.emplace(job, *std::move(opened)).first;
     bytes_read_.erase(job);
   }

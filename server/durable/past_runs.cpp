@@ -24,6 +24,7 @@ std::optional<core::PastRun> PastRunOf(const journal::KeptJob& kept) {
   if (kept.state != journal::JobState::kCompleted || kept.end.empty() || !end.ParseFromString(kept.end)) {
     return std::nullopt;
   }
+  if (end.has_sweep()) return std::nullopt;  // its receipt is of all tasks together
   const v1::Receipt& receipt = end.result().receipt();
   if (!end.result().has_receipt() || receipt.total_ns() < receipt.queue_ns()) return std::nullopt;
   core::PastRun run;

@@ -359,7 +359,10 @@ absl::Status DurableJobs::Recall(const core::Principal& who, const core::JobId& 
 }
 
 absl::StatusOr<ProgramStreams::Everything> DurableJobs::PrintedBy(const core::JobId& id, std::uint64_t task) const {
-  if (tasks_ == nullptr) return absl::NotFoundError("there is no journal");
+  if (tasks_ == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat("there is no journal with what task ", task, " of job ", id.value(), " printed"));
+  }
   journal::KeptJob kept;
   kept.accepted.number = core::JobTable::NumberOf(id.value());
   absl::StatusOr<std::string> printed = tasks_->PrintedBy(kept.accepted.number, task);

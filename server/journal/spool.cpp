@@ -297,8 +297,11 @@ absl::StatusOr<std::vector<SpooledFile>> Spool::StoreResults(std::uint64_t numbe
 
 absl::Status Spool::MakeFolder(std::uint64_t number) {
   if (absl::Status mine = health(); !mine.ok()) return mine;
-  return options_.disk->MakeFolder(JobFolder(number));
+  absl::Status made = options_.disk->MakeFolder(JobFolder(number));
+  return made.ok() ? options_.disk->SyncFolder(options_.root + "/jobs") : made;
 }
+
+absl::Status Spool::SyncFolder(std::uint64_t number) { return options_.disk->SyncFolder(JobFolder(number)); }
 
 absl::Status Spool::RemoveFile(std::uint64_t number, const std::string& file) {
   if (absl::Status mine = health(); !mine.ok()) return mine;

@@ -101,6 +101,8 @@ class Spool {
 
   // The job's folder is there. As Claim, if it failed.
   absl::Status MakeFolder(std::uint64_t number);
+  // The names of the files in it are on the disk.
+  absl::Status SyncFolder(std::uint64_t number);
   // One file of a job that is none of its inputs and results.
   absl::Status RemoveFile(std::uint64_t number, const std::string& file);
   // All files of a job. Shared ones stay until Sweep, or RemoveShared. These three: as Claim, if it failed.

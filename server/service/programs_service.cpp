@@ -68,6 +68,8 @@ absl::StatusOr<FoundProgram> FindProgramOf(const ServiceContext& context, const 
                                       ", which prints nothing: its outputs are arrays (hotplate result " + id.value() +
                                       ")");
   }
+  if (task > 0)
+    return absl::InvalidArgumentError(absl::StrCat("job ", id.value(), " is no sweep: it has no task ", task));
   const bool is_function = dynamic_cast<const FunctionJob*>(program) != nullptr;
   return FoundProgram{std::move(id), program->streams(), job->end != nullptr, is_function};
 }

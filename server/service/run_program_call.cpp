@@ -97,7 +97,8 @@ void RunProgramCall::Submit(const v1::Program& program) {
   if (!job.ok()) return Refuse(job.status());
   if (job->sweep != nullptr) {
     return Refuse(
-        InvalidField("sweep", "a program whose standard streams are the client's has one task: submit a sweep"));
+        InvalidField("sweep", absl::StrCat("a program whose standard streams are the client's has one task: submit ",
+                                           program.kind(), " with its sweep")));
   }
   if (!job->request_id.empty()) {
     return Refuse(InvalidField("request_id",

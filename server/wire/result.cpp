@@ -219,6 +219,11 @@ void ToProto(const core::CheckReport& report, v1::CheckJobResponse& out) {
   out.set_bytes_moved(static_cast<std::uint64_t>(std::max(report.cost.bytes, 0.0)));
 }
 
+static_assert(static_cast<int>(core::WaitCause::kMemory) == v1::WAIT_CAUSE_MEMORY);
+static_assert(static_cast<int>(core::WaitCause::kTurn) == v1::WAIT_CAUSE_TURN);
+static_assert(static_cast<int>(core::WaitCause::kAllocationEnd) == v1::WAIT_CAUSE_NEXT_ALLOCATION);
+static_assert(static_cast<int>(core::WaitCause::kJournal) == v1::WAIT_CAUSE_JOURNAL);
+
 void ToProto(const core::WhyReport& report, const ReceiptFacts& facts, v1::WhyJobResponse& out) {
   ToProto(report.job, facts, *out.mutable_job());
   out.set_text(core::TextOf(report));

@@ -24,7 +24,7 @@ constexpr std::size_t kLongestValue = 64 << 10;  // a line of a file
 absl::StatusOr<std::variant<std::int64_t, double>> NumberOf(const v1::ParamValue& value, const std::string& what) {
   if (value.has_int_value()) return value.int_value();
   if (value.has_float_value()) return value.float_value();
-  return InvalidField("sweep", what + " is no number");
+  return InvalidField("sweep", absl::StrCat(what, " is no number: ", value.ShortDebugString()));
 }
 
 absl::StatusOr<core::SweepAxis> AxisFrom(const v1::SweepAxis& axis) {

@@ -85,7 +85,7 @@ class Sweeps(Durable):
 
     def test_bad_words_are_refused_before_anything_runs(self):
         files = {"empty.csv": "", "heads.csv": "n\n", "ragged.csv": "n,x_max\n1,2\n3\n", "unknown.csv": "m\n1\n",
-                 "word.csv": "n\none\n", "quote.csv": 'n\n"1\n', "twice.csv": "n,n\n1,2\n"}
+                 "word.csv": "n\none\n", "quote.csv": 'n\n"1\n', "behind.csv": 'n\n"1"2\n', "twice.csv": "n,n\n1,2\n"}
         for name, content in files.items():
             (self.folder / name).write_text(content)
         before = len(self.answer("jobs")["jobs"])
@@ -93,7 +93,7 @@ class Sweeps(Durable):
             (["--each", "n=5..1"], "n=5..1: there is nothing from the first value to the last"),
             (["--each", "n=1..5:0"], "the step is 0"),
             (["--each", "n=1..2000000"], "2000000 values are too many; a sweep has at most 1000000 tasks"),
-            (["--each", "n=1..1001", "--each", "x_max=1..1000"], "these are 1001000 tasks; a sweep has at most 1000000"),
+            (["--each", "n=1..1001", "--each", "x_max=1..1000"], "1001000 combinations are too many; a sweep has at most 1000000 tasks"),
             (["--each", "n=1..2:0.5"], 'the step "0.5" is not a whole number'),
             (["--each", "n=1.5..3"], '"1.5" is not a whole number'),
             (["--each", "n=a..b"], '"a" is not a whole number'),
@@ -110,6 +110,7 @@ class Sweeps(Durable):
             (["--each-file", self.folder / "unknown.csv"], 'has no parameter "m"'),
             (["--each-file", self.folder / "word.csv"], 'line 2: --n: "one" is not a whole number'),
             (["--each-file", self.folder / "quote.csv"], "a quote is not closed"),
+            (["--each-file", self.folder / "behind.csv"], "line 2: there is text behind a closed quote"),
             (["--each-file", self.folder / "twice.csv"], "there are two columns n"),
             (["--each-file", self.folder / "missing.csv"], "No such file"),
             (["--each", "n=1..5", "--graph-of-nothing"], "no parameter or option"),
@@ -171,8 +172,12 @@ class Sweeps(Durable):
                         "--each", "{line}", "{other}")
         self.assertEqual(self.hotplate("logs", job, "--task", "0"), "0 a b ['--each', 'a b', '{other}']\n")
         self.assertEqual(self.hotplate("logs", job, "--task", "1"), "1 007 ['--each', '007', '{other}']\n")
+        job = self.done("--each", "v=3.9,3.10,2.50,1.0", "--each", "x=0.50..1.00:0.25", "exec", "sh", "-c", "echo $HOTPLATE_V {x}")
+        said = [self.hotplate("logs", job, "--task", str(task)).strip() for task in (0, 4, 8, 9)]
+        self.assertEqual(said, ["3.9 0.5", "3.10 0.75", "2.50 1.0", "1.0 0.5"], "texts are told as they were written")
+        self.hotplate("logs", self.done("exec", "true"), "--task", "7", code=harness.INVALID, says="is no sweep: it has no task 7")
         for verb in ("exec", "python"):
-            self.hotplate(verb, "--each", "n=1..2", "true", code=harness.USAGE, says="hotplate submit --each")
+            self.hotplate(verb, "--each", "n=1..2", "true", code=harness.USAGE, says=("--each is for", "hotplate submit"))
         self.hotplate("submit", "--each", "task=1..2", "exec", "true", code=harness.INVALID, says="HOTPLATE_TASK")
         for name in ("endpoint", "Output", "config", "daemon_x"):
             self.hotplate("submit", "--each", f"{name}=1..2", "exec", "true", code=harness.INVALID,

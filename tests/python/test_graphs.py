@@ -33,6 +33,7 @@ def test_a_graph(gpu, detached):
     assert [(job["node"], job["kernel"], job["state"], job["detached"]) for job in g.jobs] == [
         ("matmul", "matmul", "COMPLETED", detached), ("svd", "svd", "COMPLETED", detached),
         ("eval", "expression", "COMPLETED", detached), ("norm", "norm", "COMPLETED", detached)]
+    assert g.jobs[1].why()["job"]["node"] == g.jobs[1]["node"]
     assert g.jobs[1]["depends_on"] == [gram.job_id] and all(job["graph"] == g.name for job in g.jobs)
 
 
@@ -278,6 +279,7 @@ def test_wrong_calls(gpu):
             (lambda square: square.after(gpu.norm(square)), ValueError, r"\[square\] cannot come after \[norm\], which was noted later"),
             (lambda square: square.after(3), ValueError, "which is no call of this block"),
             (lambda square: gpu.norm(concurrent.futures.Future()), TypeError, "pass its .result"),
+            (lambda square: gpu.sweep("integrate2d", n=[1, 2]), TypeError, "gpu.sweep in the block of graph .*no node of a graph"),
             (lambda square: gpu.actor(list), TypeError, r"gpu.actor in the block of graph graph-r\w+: .*make it before"),
     ):
         with pytest.raises(error, match=says):

@@ -64,13 +64,13 @@ def test_the_daemon_names_the_task_of_a_bad_value(gpu):
 
 
 def test_failures_are_named_and_their_rows_are_nan(gpu):
-    sweep = gpu.sweep("integrate2d", n=[10, 2_000_000, 20], time_limit=0.2)
+    sweep = gpu.sweep("integrate2d", n=[10, 2_000_000, 20], time_limit=2)
     assert np.isnan(sweep.value[1]) and np.isfinite(sweep.value[[0, 2]]).all()
     assert sweep.counts["failed"] == 1 and list(sweep.failed) == [1]
     failure, = sweep.failures
     assert failure["task"] == 1 and failure["values"] == {"n": 2_000_000} and failure["timed_out"]
     assert "time limit" in failure["error"]["message"]
     with pytest.raises(hp.Error, match="1 of 3 tasks failed"):
-        gpu.sweep("integrate2d", n=[10, 2_000_000, 20], time_limit=0.2, max_fails=0)
+        gpu.sweep("integrate2d", n=[10, 2_000_000, 20], time_limit=2, max_fails=0)
     with pytest.raises(hp.Error, match="1 of 1 tasks failed"):
-        gpu.sweep("integrate2d", n=[2_000_000], time_limit=0.2)
+        gpu.sweep("integrate2d", n=[2_000_000], time_limit=2)

@@ -85,7 +85,8 @@ class Printer {
 absl::Status LogsOfKept(const Invocation& call, const std::string& word) {
   if (call.arguments.Text("task"))
     return WithNextStep(
-        absl::FailedPreconditionError("--task: what a task has printed is asked of a daemon of that name"),
+        absl::FailedPreconditionError(word + ", --task " + *call.arguments.Text("task") +
+                                      ": only its daemon, or the next one of that name, has what one task printed"),
         "hotplate up");
   auto kept = KeptJobs::Open(call);
   if (!kept.ok()) return absl::NotFoundError(kept.status().message());
@@ -114,7 +115,7 @@ absl::Status LogsOfKept(const Invocation& call, const std::string& word) {
 absl::Status LogsOfJob(const Invocation& call, const std::string& word) {
   if (call.arguments.Text("lines"))
     return UsageError("--lines is for the daemon's log: logs JOB shows all that is kept");
-  const auto task = call.arguments.Integer("task", 0, static_cast<std::int64_t>(kMostTasks));
+  const auto task = call.arguments.Integer("task", 0, static_cast<std::int64_t>(kMostTasks) - 1);
   if (!task.ok()) return task.status();
   auto client = call.TryConnect();
   if (!client.ok()) {
@@ -222,7 +223,9 @@ Command LogsCommand() {
       .example = "hotplate logs -f",
       .positionals = {{.name = "JOB", .help = "a program's job: its id, or last", .minimum = 0, .offer = Offer::kJob}},
       .options = {{.names = "-f,--follow", .value = "", .help = "keep printing new lines"},
-                  {.names = "--task", .value = "N", .help = "of a sweep (submit --each), what task N has printed"},
+                  {.names = "--task",
+                   .value = "N",
+                   .help = "of a sweep (submit --each), what task N has printed (default 0)"},
                   {.names = "-n,--lines", .value = "N", .help = "show the last N lines (default 50)"}},
       .run = Logs};
 }

@@ -71,7 +71,6 @@ absl::StatusOr<FunctionNode> FunctionIn(const std::string& folder, const std::st
   FunctionNode function;
   function.module = text.substr(0, colon);
   function.name = colon == std::string::npos ? "" : text.substr(colon + 1);
-  function.folder = folder;
   if (!IsDotted(function.module) || !IsDotted(function.name))
     return absl::InvalidArgumentError("function is " + Quoted(text) + "; it is written \"MODULE:FUNCTION\"");
   std::string path = function.module;
@@ -87,7 +86,8 @@ absl::StatusOr<FunctionNode> FunctionIn(const std::string& folder, const std::st
 
 absl::StatusOr<std::string> PickledFunction(const FunctionNode& function) {
   struct stat facts {};
-  if (stat(function.file.c_str(), &facts) != 0) return absl::NotFoundError(function.file + ": it cannot be read");
+  if (stat(function.file.c_str(), &facts) != 0)
+    return absl::NotFoundError(function.file + ": " + std::generic_category().message(errno));
   PickleText pickle;
   pickle.EmptyDict();
   pickle.Text("path");

@@ -19,7 +19,6 @@ inline constexpr char kFunctionKernel[] = "function", kFunctionResult[] = "a0", 
 struct FunctionNode {
   std::string module, name;  // "model", "fit"
   std::string file;          // of the module
-  std::string folder;        // that the module is imported from
 };
 
 // "model:fit", of a folder. INVALID_ARGUMENT: it is none of that form, or there is no such module there.

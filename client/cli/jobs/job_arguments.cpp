@@ -99,11 +99,13 @@ class Planner {
       if (const auto real = ParseNumber(text)) return client::ParamValue(*real);
       return absl::InvalidArgumentError(name + ": " + Quoted(text) + " is no number");
     };
+    const std::string of = is_expression ? "the expression" : plan_.kernel.name();
     const std::vector<std::string> names = is_expression ? names_ : NamesOf(plan_.kernel.params());
     if (names.empty() && (!arguments_.All("each").empty() || arguments_.Text("each-file"))) {
-      return absl::InvalidArgumentError(plan_.kernel.name() + " has no parameters to sweep over (--each)");
+      return absl::InvalidArgumentError(of + " has no parameters to sweep over: " + GivenSweepOption(arguments_) +
+                                        " does not apply");
     }
-    auto sweep = SweepFrom(arguments_, {is_expression ? "the expression" : plan_.kernel.name(), names, parse});
+    auto sweep = SweepFrom(arguments_, {of, names, parse});
     if (!sweep.ok()) return sweep.status();
     plan_.options.sweep = *std::move(sweep);
     return absl::OkStatus();

@@ -34,8 +34,8 @@ void StartForecasts::Add(const PastJob& job) {
 
 std::string StartForecasts::Text() const {
   if (all_ == 0) return "";
-  return "start forecasts: " + std::to_string((200 * good_ + all_) / (2 * all_)) + " % of " + std::to_string(all_) +
-         " within a factor of 2";
+  return "start forecasts: " + Percent(static_cast<double>(good_) / static_cast<double>(all_)) + " of " +
+         std::to_string(all_) + " within a factor of 2";
 }
 
 }  // namespace hotplate::cli

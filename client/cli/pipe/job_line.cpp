@@ -115,7 +115,9 @@ std::vector<OptionSpec> LineOptions(bool of_expression) {
   std::erase_if(options, [](const OptionSpec& one) {
     const std::string name = one.LongName();
     // Each line is a job of one task.
-    const bool of_sweep = name == "each" || name == "each-file" || name == "max-fails" || name == "retries";
+    const std::vector<OptionSpec> of_sweeps = SweepOptions();
+    const bool of_sweep = std::any_of(of_sweeps.begin(), of_sweeps.end(),
+                                      [&name](const OptionSpec& other) { return other.LongName() == name; });
     return name == "output" || name == "dry-run" || of_sweep;
   });
   return options;

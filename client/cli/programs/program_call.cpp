@@ -79,12 +79,12 @@ absl::StatusOr<bool> HasTerminal(const Invocation& call, const ProgramWords& wor
   return here && isatty(STDOUT_FILENO) != 0 && words.kind == "python" && IsInteractive(words.program);
 }
 
-// A program is told numbers as they are, and all else as text: "007" stays that.
+// A program is told what was written: "007" and "3.10" are texts, since a number would come as "7" and "3.1".
 client::ParamValue AsTold(const std::string& text) {
   const auto integer = ParseInteger(text);
   if (integer && std::to_string(*integer) == text) return *integer;
   const auto real = ParseNumber(text);
-  if (real && text.find_first_not_of("0123456789.-") == std::string::npos) return *real;
+  if (real && ToString(client::ParamValue(*real)) == text) return *real;
   return text;
 }
 
@@ -188,7 +188,8 @@ absl::Status RunAttached(const Invocation& call, const v1::Program& program) {
   if (program.no_rerun())
     return UsageError("--no-rerun is for a program in the background: hotplate submit " + program.kind() + " …");
   if (program.has_sweep() || call.arguments.Text("failed-of"))
-    return UsageError("--each is for programs in the background: hotplate submit --each … " + program.kind() + " …");
+    return UsageError(GivenSweepOption(call.arguments) + " is for a program in the background: hotplate submit … " +
+                      program.kind() + " …");
   if (program.after_size() > 0)
     return UsageError("--after is for a program in the background: hotplate submit " + program.kind() + " …");
   auto client = call.Connect();

@@ -5,6 +5,7 @@
 #include "client/cli/ending.h"
 #include "client/cli/jobs/job_selection.h"
 #include "client/cli/terminal/format.h"
+#include "client/lib/wire.h"
 #include "server/journal/records.h"
 
 namespace hotplate::cli {
@@ -59,12 +60,7 @@ absl::StatusOr<client::JobOptions> SameJob(const EarlierSweep& earlier) {
                                       (spec.inputs_size() > 0 ? "its inputs" : "the program's environment"));
   }
   client::JobOptions options;
-  for (const auto& [name, value] : spec.params()) {
-    if (value.has_int_value()) options.params[name] = value.int_value();
-    if (value.has_float_value()) options.params[name] = value.float_value();
-    if (value.has_bool_value()) options.params[name] = value.bool_value();
-    if (value.has_string_value()) options.params[name] = value.string_value();
-  }
+  for (const auto& [name, value] : spec.params()) options.params[name] = client::FromWire(value);
   options.device = spec.device();
   options.precision = spec.precision();
   options.deterministic = spec.deterministic();

@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::size_t kLongestTextLine = 64 << 10;
 
-// Nothing if a quote is not closed.
-std::optional<std::vector<std::string>> CellsOf(const std::string& line) {
+// INVALID_ARGUMENT: a quote that is not closed, or text behind one that is.
+absl::StatusOr<std::vector<std::string>> CellsOf(const std::string& line) {
   std::vector<std::string> cells;
   std::string cell;
   bool quoted = false, was_quoted = false;
@@ -35,9 +35,11 @@ std::optional<std::vector<std::string>> CellsOf(const std::string& line) {
       was_quoted = false;
     } else if (!was_quoted || quoted) {
       cell += c;
+    } else if (!absl::ascii_isspace(static_cast<unsigned char>(c))) {
+      return absl::InvalidArgumentError("there is text behind a closed quote: " + Quoted(line));
     }
   }
-  if (quoted) return std::nullopt;
+  if (quoted) return absl::InvalidArgumentError("a quote is not closed: " + Quoted(line));
   cells.push_back(was_quoted ? cell : std::string(absl::StripAsciiWhitespace(cell)));
   return cells;
 }
@@ -73,7 +75,7 @@ absl::StatusOr<CsvTable> ReadCsv(const std::string& path) {
   const absl::Status read = EachLine(
       path, "--each-file", [&](const std::string& line, std::size_t number, const std::string& where) -> absl::Status {
         auto cells = CellsOf(line);
-        if (!cells) return absl::InvalidArgumentError(where + ": a quote is not closed: " + Quoted(line));
+        if (!cells.ok()) return absl::InvalidArgumentError(where + ": " + std::string(cells.status().message()));
         if (table.heads.empty()) {
           table.heads = *std::move(cells);
           return absl::OkStatus();

@@ -8,6 +8,7 @@
 #include "client/cli/catalogue/catalogue.h"
 #include "client/cli/ending.h"
 #include "client/cli/jobs/elements.h"
+#include "client/cli/sweeps/sweep_words.h"
 #include "client/cli/terminal/format.h"
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/table.h"
@@ -28,10 +29,6 @@ v1::ParamValue ValueAt(const v1::SweepAxis& axis, std::uint64_t i) {
   };
   value.set_float_value(real(range.first()) + real(range.step()) * static_cast<double>(i));
   return value;
-}
-
-std::uint64_t SizeOf(const v1::SweepAxis& axis) {
-  return axis.has_range() ? axis.range().count() : static_cast<std::uint64_t>(axis.list().values_size());
 }
 
 std::string JsonOf(const v1::ParamValue& value) {

@@ -24,7 +24,8 @@ std::vector<v1::ParamValue> ValuesOf(const v1::Sweep& sweep, std::uint64_t task)
 bool IsTable(const client::JobResult& result, const std::vector<std::string>& outputs);
 // A row a task: its number, its values, its outputs. Of many rows, the first ones; 0: all.
 std::string ResultTable(const client::JobResult& result, const std::vector<std::string>& outputs, std::size_t most);
-// {"counts": …, "names": […], "tasks": […]}: of each task its number, values and outputs, where IsTable says so.
+// {"counts": …, "failures": […], "incomplete": […], "tasks": […]}: the last, with each task's number, values and
+// outputs, where IsTable says so.
 std::string SweepJson(const client::JobResult& result, const std::vector<std::string>& outputs);
 
 }  // namespace hotplate::cli

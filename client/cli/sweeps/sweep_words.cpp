@@ -7,6 +7,8 @@
 
 #include "client/cli/ending.h"
 #include "client/cli/sweeps/sweep_file.h"
+#include "client/cli/terminal/format.h"
+#include "client/lib/wire.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/nearest_names.h"
 
@@ -17,23 +19,17 @@ constexpr std::uint64_t kMostRetries = 100;
 
 absl::Status Wrong(const std::string& text) { return absl::InvalidArgumentError(text); }
 
-void SetValue(const client::ParamValue& value, v1::ParamValue& out) {
-  if (const auto* integer = std::get_if<std::int64_t>(&value)) out.set_int_value(*integer);
-  if (const auto* real = std::get_if<double>(&value)) out.set_float_value(*real);
-  if (const auto* truth = std::get_if<bool>(&value)) out.set_bool_value(*truth);
-  if (const auto* text = std::get_if<std::string>(&value)) out.set_string_value(*text);
-}
-
 std::optional<double> AsNumber(const client::ParamValue& value) {
   if (const auto* integer = std::get_if<std::int64_t>(&value)) return static_cast<double>(*integer);
   if (const auto* real = std::get_if<double>(&value)) return *real;
   return std::nullopt;
 }
 
-std::string TooMany(const std::string& where, double tasks) {
-  char count[32];
-  std::snprintf(count, sizeof count, "%.0f", tasks);
-  return where + ": " + count + " values are too many; a sweep has at most " + std::to_string(kMostTasks) + " tasks";
+std::string TooMany(const std::string& where, double count, const std::string& of) {
+  char number[32];
+  std::snprintf(number, sizeof number, "%.0f", count);
+  return where + ": " + number + " " + of + " are too many; a sweep has at most " + std::to_string(kMostTasks) +
+         " tasks";
 }
 
 // The parameter that a word names, as the kernel spells it.
@@ -50,10 +46,9 @@ absl::StatusOr<std::string> NameOf(const std::string& word, const std::string& w
   std::replace(name.begin(), name.end(), '-', '_');
   if (std::find(swept.names.begin(), swept.names.end(), name) != swept.names.end()) return name;
   const std::vector<std::string> nearest = NearestNames(name, swept.names);
-  std::string all;
-  for (const std::string& one : swept.names) all += (all.empty() ? "" : ", ") + one;
-  return Wrong(where + ": " + swept.of + " has no parameter " + Quoted(word) +
-               (nearest.empty() ? "; its parameters: " + all : ". Nearest: " + Alternatives(nearest)));
+  return Wrong(
+      where + ": " + swept.of + " has no parameter " + Quoted(word) +
+      (nearest.empty() ? "; its parameters: " + Join(swept.names, ", ") : ". Nearest: " + Alternatives(nearest)));
 }
 
 // An integer range by whole numbers, so that none is lost.
@@ -70,12 +65,12 @@ absl::StatusOr<std::uint64_t> CountOf(const std::string& where, const client::Pa
              *k = std::get_if<std::int64_t>(&step);
   if (i != nullptr && j != nullptr && k != nullptr) {
     const __int128 count = (static_cast<__int128>(*j) - *i) / *k + 1;
-    if (count > static_cast<__int128>(kMostTasks)) return Wrong(TooMany(where, static_cast<double>(count)));
+    if (count > static_cast<__int128>(kMostTasks)) return Wrong(TooMany(where, static_cast<double>(count), "values"));
     return static_cast<std::uint64_t>(count);
   }
   // The last value belongs to it although it is a rounding error away.
   const double count = std::floor((to - from) / by + 1e-9) + 1;
-  if (count > static_cast<double>(kMostTasks)) return Wrong(TooMany(where, count));
+  if (count > static_cast<double>(kMostTasks)) return Wrong(TooMany(where, count, "values"));
   return static_cast<std::uint64_t>(count);
 }
 
@@ -89,10 +84,13 @@ absl::StatusOr<v1::SweepAxis> RangeFrom(const std::string& name, const std::stri
   for (auto& [text, value] : parts) {
     auto parsed = swept.parse(name, text);
     if (!parsed.ok()) return Wrong(where + ": " + std::string(parsed.status().message()));
-    if (!AsNumber(*parsed))
+    // A program is told texts as they are ("0.50"), and ranges in numbers.
+    const auto number = AsNumber(*parsed) ? std::nullopt : ParseNumber(text);
+    if (number && swept.names.empty()) parsed = client::ParamValue(*number);
+    if (!AsNumber(*parsed)) {
       return Wrong(where + ": " + Quoted(text) +
-                   " is no number, so there is no range; name the "
-                   "values, separated by commas");
+                   " is no number, so there is no range; name the values, separated by commas");
+    }
     value = *std::move(parsed);
   }
   // A step need not be a value that the parameter can have.
@@ -112,9 +110,26 @@ absl::StatusOr<v1::SweepAxis> RangeFrom(const std::string& name, const std::stri
   if (!count.ok()) return count.status();
   v1::SweepAxis axis;
   axis.set_name(name);
-  SetValue(parts[0].second, *axis.mutable_range()->mutable_first());
-  SetValue(step, *axis.mutable_range()->mutable_step());
+  client::ToWire(parts[0].second, *axis.mutable_range()->mutable_first());
+  client::ToWire(step, *axis.mutable_range()->mutable_step());
   axis.mutable_range()->set_count(*count);
+  return axis;
+}
+
+// One axis: "1..10", "0..1:0.25", "10..1:-3", "2,3,5".
+absl::StatusOr<v1::SweepAxis> AxisFrom(const std::string& name, const std::string& values, const SweptNames& swept) {
+  if (values.empty()) return Wrong("--each " + name + "=: it has no values");
+  if (const std::size_t dots = values.find(".."); dots != std::string::npos) {
+    return RangeFrom(name, values, dots, swept);
+  }
+  v1::SweepAxis axis;
+  axis.set_name(name);
+  for (const std::string& text : SplitAt(values, ',')) {
+    const auto value = swept.parse(name, text);
+    if (!value.ok())
+      return Wrong("--each " + name + "=" + Quoted(values) + ": " + std::string(value.status().message()));
+    client::ToWire(*value, *axis.mutable_list()->add_values());
+  }
   return axis;
 }
 
@@ -156,7 +171,7 @@ absl::StatusOr<v1::Sweep> FromTable(const std::string& path, const SweptNames& s
       if (!value.ok()) {
         return Wrong(where + ", line " + std::to_string(row.line) + ": " + std::string(value.status().message()));
       }
-      SetValue(*value, *axis.mutable_list()->add_values());
+      client::ToWire(*value, *axis.mutable_list()->add_values());
     }
   }
   return sweep;
@@ -215,24 +230,6 @@ OptionSpec EachLineOption() {
           .offer = Offer::kFile};
 }
 
-absl::StatusOr<v1::SweepAxis> AxisFrom(const std::string& name, const std::string& values, const SweptNames& swept) {
-  if (values.empty()) return Wrong("--each " + name + "=: it has no values");
-  if (const std::size_t dots = values.find(".."); dots != std::string::npos) {
-    return RangeFrom(name, values, dots, swept);
-  }
-  v1::SweepAxis axis;
-  axis.set_name(name);
-  for (std::size_t begin = 0; begin <= values.size();) {
-    const std::size_t end = std::min(values.find(',', begin), values.size());
-    const auto value = swept.parse(name, values.substr(begin, end - begin));
-    if (!value.ok())
-      return Wrong("--each " + name + "=" + Quoted(values) + ": " + std::string(value.status().message()));
-    SetValue(*value, *axis.mutable_list()->add_values());
-    begin = end + 1;
-  }
-  return axis;
-}
-
 absl::StatusOr<std::optional<v1::Sweep>> SweepFrom(const Arguments& arguments, const SweptNames& swept) {
   const std::vector<std::string> axes = arguments.All("each");
   const auto file = arguments.Text("each-file"), lines = arguments.Text("each-line");
@@ -247,12 +244,8 @@ absl::StatusOr<std::optional<v1::Sweep>> SweepFrom(const Arguments& arguments, c
   if (!sweep.ok()) return sweep.status();
   if (TasksOf(*sweep) > kMostTasks) {
     double tasks = 1;
-    for (const v1::SweepAxis& axis : sweep->axes())
-      tasks *= static_cast<double>(axis.has_range() ? axis.range().count() : axis.list().values_size());
-    char count[32];
-    std::snprintf(count, sizeof count, "%.0f", tasks);
-    return Wrong(std::string("--each: these are ") + count + " tasks; a sweep has at most " +
-                 std::to_string(kMostTasks));
+    for (const v1::SweepAxis& axis : sweep->axes()) tasks *= static_cast<double>(SizeOf(axis));
+    return Wrong(TooMany("--each", tasks, "combinations"));
   }
   const auto most_failed = arguments.Integer("max-fails", 0, static_cast<std::int64_t>(kMostTasks));
   if (!most_failed.ok()) return most_failed.status();
@@ -263,14 +256,23 @@ absl::StatusOr<std::optional<v1::Sweep>> SweepFrom(const Arguments& arguments, c
   return std::optional<v1::Sweep>(*std::move(sweep));
 }
 
+std::string GivenSweepOption(const Arguments& arguments) {
+  for (const char* const name : {"each-file", "each-line", "failed-of"})
+    if (arguments.Text(name)) return std::string("--") + name;
+  return "--each";
+}
+
+std::uint64_t SizeOf(const v1::SweepAxis& axis) {
+  return axis.has_range() ? axis.range().count() : static_cast<std::uint64_t>(axis.list().values_size());
+}
+
 std::uint64_t TasksOf(const v1::Sweep& sweep) {
   std::uint64_t tasks = 0;
   for (const v1::TaskRange& range : sweep.only()) tasks += range.count();
   if (tasks > 0) return tasks;
   tasks = 1;
   for (const v1::SweepAxis& axis : sweep.axes()) {
-    const std::uint64_t size =
-        axis.has_range() ? axis.range().count() : static_cast<std::uint64_t>(axis.list().values_size());
+    const std::uint64_t size = SizeOf(axis);
     if (sweep.is_table()) return size;
     tasks = std::min(kMostTasks + 1, tasks * std::min(size, kMostTasks + 1));
   }

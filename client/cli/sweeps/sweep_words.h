@@ -34,9 +34,9 @@ struct SweptNames {
 // value. Reads the file of --each-file or --each-line.
 absl::StatusOr<std::optional<v1::Sweep>> SweepFrom(const Arguments& arguments, const SweptNames& swept);
 
-// One axis: "1..10", "0..1:0.25", "10..1:-3", "2,3,5". For SweepFrom, and tests.
-absl::StatusOr<v1::SweepAxis> AxisFrom(const std::string& name, const std::string& values, const SweptNames& swept);
-
-std::uint64_t TasksOf(const v1::Sweep& sweep);  // those of `only`; kMostTasks + 1 where there are more than that
+// The option that makes a sweep, of those that were given: "--each".
+std::string GivenSweepOption(const Arguments& arguments);
+std::uint64_t SizeOf(const v1::SweepAxis& axis);  // its values
+std::uint64_t TasksOf(const v1::Sweep& sweep);    // those of `only`; kMostTasks + 1 where there are more than that
 
 }  // namespace hotplate::cli

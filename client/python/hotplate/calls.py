@@ -57,13 +57,17 @@ class Call:
         # The original inputs. What an Array is now is among `inputs`, and is not freed before its job has it.
         self.values = values
 
-    def run(self) -> Any:
-        """Runs the call and waits; returns the result of the kernel's method."""
+    def came(self) -> _core.Result:
+        """Runs the call and waits; returns what came."""
         try:
-            result = self.client._core.run(self.kernel, self.inputs, self.options)
+            return self.client._core.run(self.kernel, self.inputs, self.options)
         finally:
             if self.end_progress is not None:
                 self.end_progress()
+
+    def run(self) -> Any:
+        """Runs the call and waits; returns the result of the kernel's method."""
+        result = self.came()
         return self.finish(result)
 
     def finish(self, result: _core.Result) -> Any:

@@ -159,14 +159,12 @@ class Client(Kernels, NumPyFunctions, ClientKernels):
         """
         from .sweeps import finished, prepared
 
+        if self._graphs and (graph := graph_of(self)) is not None:
+            raise InvalidType(f"gpu.sweep in the block of graph {graph.name}: a sweep is no node of a graph; call it before the "
+                              "block or after it")
         plan = self._plan(name)
         call, values = prepared(plan, self, inputs, keywords, max_fails, retries)
-        try:
-            result = self._core.run(call.kernel, call.inputs, call.options)
-        finally:
-            if call.end_progress is not None:
-                call.end_progress()
-        return finished(plan, call, result, values)
+        return finished(plan, call, call.came(), values)
 
     def eval(self, expression: str, names: Optional[Mapping[str, Any]] = None, /, **keywords: Any) -> Any:
         """Computes an expression, a line of NumPy as a text, on the daemon in one pass.

@@ -212,11 +212,9 @@ void BindArrays(py::module_& module) {
   // Without a way to read it, since a check sends signatures alone.
   py::class_<client::ArraySource>(module, "Signature", "An input of a check whose elements are not there.")
       .def(py::init([](const std::string& dtype, Shape shape) {
-             for (int number = 1; number <= kDTypeCount; ++number) {
-               const std::optional<DType> known = DTypeFromNumber(number);
-               if (known && Name(*known) == dtype) return client::ArraySource{{*known, std::move(shape)}, nullptr};
-             }
-             throw py::value_error("there is no dtype " + dtype);
+             const std::optional<DType> known = ParseDType(dtype);
+             if (!known) throw py::value_error("there is no dtype " + dtype);
+             return client::ArraySource{{*known, std::move(shape)}, nullptr};
            }),
            py::arg("dtype"), py::arg("shape"));
 }

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "client/lib/wire.h"
 #include "client/python/src/message.h"
 
 namespace hotplate::python {
@@ -27,14 +28,6 @@ client::ParamValue ToParam(const std::string& name, py::handle value) {
                        "; parameters are int, float, bool or str");
 }
 
-void SetValue(const std::string& name, py::handle value, v1::ParamValue& out) {
-  const client::ParamValue converted = ToParam(name, value);
-  if (const auto* integer = std::get_if<std::int64_t>(&converted)) out.set_int_value(*integer);
-  if (const auto* real = std::get_if<double>(&converted)) out.set_float_value(*real);
-  if (const auto* truth = std::get_if<bool>(&converted)) out.set_bool_value(*truth);
-  if (const auto* text = std::get_if<std::string>(&converted)) out.set_string_value(*text);
-}
-
 v1::Sweep ToSweep(const py::dict& from) {
   v1::Sweep sweep;
   for (const py::handle& one : py::list(from["axes"])) {
@@ -43,11 +36,12 @@ v1::Sweep ToSweep(const py::dict& from) {
     axis.set_name(name);
     if (py::isinstance<py::tuple>(values)) {
       const auto range = values.cast<py::tuple>();
-      SetValue(name, range[0], *axis.mutable_range()->mutable_first());
-      SetValue(name, range[1], *axis.mutable_range()->mutable_step());
+      client::ToWire(ToParam(name, range[0]), *axis.mutable_range()->mutable_first());
+      client::ToWire(ToParam(name, range[1]), *axis.mutable_range()->mutable_step());
       axis.mutable_range()->set_count(range[2].cast<std::uint64_t>());
     } else {
-      for (const py::handle& value : values.cast<py::list>()) SetValue(name, value, *axis.mutable_list()->add_values());
+      for (const py::handle& value : values.cast<py::list>())
+        client::ToWire(ToParam(name, value), *axis.mutable_list()->add_values());
     }
   }
   if (!from["most_failed"].is_none()) sweep.set_most_failed(from["most_failed"].cast<std::uint64_t>());

@@ -97,8 +97,7 @@ void JobQueue::Remove(QueueEntry& entry) {
   ForgetIfIdle(entry.share);
 }
 
-QueueEntry* JobQueue::Pop(unsigned device, bool for_worker, bool hold,
-                          absl::FunctionRef<bool(const QueueEntry&)> fits) {
+QueueEntry* JobQueue::Pop(unsigned device, bool for_worker, bool hold, absl::FunctionRef<bool(QueueEntry&)> fits) {
   if (size_ == 0) return nullptr;
   std::vector<QueueEntry*> passed;  // heads without room, best first
   for (auto& [priority, level] : levels_) {
@@ -120,7 +119,6 @@ QueueEntry* JobQueue::Pop(unsigned device, bool for_worker, bool hold,
         for (QueueEntry* entry : passed) ++entry->overtaken;
         return &head;
       }
-      head.lacked_room = true;
       if (hold && head.overtaken >= kMaxOvertaken) return nullptr;
       level.lines[best].passed = true;
       passed.push_back(&head);

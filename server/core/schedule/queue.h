@@ -49,6 +49,7 @@ struct QueueEntry {
   // The scheduler's own: nowhere here, about to be queued, waiting for its turn, queued.
   enum class Place : std::uint8_t { kOut, kAdmitted, kAside, kQueued };
   Place place = Place::kOut;
+  bool lacked_room = false;  // it was its turn, and there was none
 
   // The queue's own.
   QueueEntry* previous = nullptr;
@@ -56,7 +57,6 @@ struct QueueEntry {
   std::size_t rank = 0;  // its place in the line's Ranks
   std::uint32_t overtaken = 0;
   bool queued = false;
-  bool lacked_room = false;  // it was its turn, and there was none
 };
 
 // Entries that fair share will probably let run before another one, if nobody else comes.
@@ -103,7 +103,7 @@ class JobQueue {
   // null if nothing is there for it. `fits` tells whether there is room for an entry. With `hold` (others run on the
   // device and will make room) an entry that was overtaken kMaxOvertaken times is waited for: null, although something
   // smaller would fit.
-  QueueEntry* Pop(unsigned device, bool for_worker, bool hold, absl::FunctionRef<bool(const QueueEntry&)> fits);
+  QueueEntry* Pop(unsigned device, bool for_worker, bool hold, absl::FunctionRef<bool(QueueEntry&)> fits);
   // The run of an entry that was popped is over.
   void Finished(std::uint64_t share);
 

@@ -197,9 +197,11 @@ Scheduler::Begun Scheduler::Take(Seat& seat) {
   while (true) {
     if (stopping_ || !device.lost.empty()) return {};
     QueueEntry* const entry =
-        queue_.Pop(device.index, seat.for_worker_, HoldsFor(device, seat.for_worker_), [&](const QueueEntry& one) {
+        queue_.Pop(device.index, seat.for_worker_, HoldsFor(device, seat.for_worker_), [&](QueueEntry& one) {
           mutex_.AssertHeld();
-          return Fits(device, one) && !IsLeftToHome(device, one);
+          const bool fits = Fits(device, one);
+          one.lacked_room |= !fits;
+          return fits && !IsLeftToHome(device, one);
         });
     seat.called_.store(false, std::memory_order_relaxed);
     if (entry != nullptr) {

@@ -70,7 +70,7 @@ absl::Status SweepPlan::Count() {
   std::set<std::string> names;
   tasks_ = 1;
   for (const SweepAxis& axis : axes) {
-    if (axis.name.empty()) return Wrong("a parameter of the sweep has no name");
+    if (axis.name.empty()) return Wrong(absl::StrCat("parameter ", names.size() + 1, " of the sweep has no name"));
     if (!names.insert(axis.name).second) return Wrong(absl::StrCat(axis.name, " is swept twice"));
     if (axis.size() == 0) return Wrong(absl::StrCat(axis.name, " has no values: the sweep has 0 tasks"));
     if (const auto* const range = std::get_if<SweepRange>(&axis.values)) {

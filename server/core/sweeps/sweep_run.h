@@ -84,7 +84,6 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
   SweepOutcome Glance() const;  // without what may be large: the incomplete tasks and the spec
   bool is_over() const;
   std::shared_ptr<Job> job() const { return job_.lock(); }
-  const SweepPlan& plan() const { return *plan_; }
 
  private:
   enum class State : std::uint8_t { kToRun, kRunning, kCompleted, kFailed };

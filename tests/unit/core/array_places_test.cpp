@@ -130,6 +130,7 @@ TEST_F(ArrayPlacesTest, ManyJobsOnThreeDevicesWantOneArray) {
       ASSERT_TRUE(end != nullptr && end->error.ok()) << (end == nullptr ? absl::OkStatus() : end->error);
     }
   }
+  EXPECT_GT(gpus_[0]->taken + gpus_[1]->taken + gpus_[2]->taken, 0);
 }
 
 TEST_F(ArrayPlacesTest, WhatMadeRoomIsReadOnTheHost) {

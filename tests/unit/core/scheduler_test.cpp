@@ -254,6 +254,7 @@ class HomeTest : public SchedulerTest {
 TEST_F(HomeTest, AnEntryIsLeftToTheDeviceThatHasItsInputs) {
   const Entry &homed = QueueAtHome(), &other = QueueFor(0);
   EXPECT_EQ(scheduler_.Take(there_).entry, &other);
+  EXPECT_FALSE(homed.lacked_room) << "there was room, and another device for it";
   EXPECT_EQ(scheduler_.Take(here_).entry, &homed);
 }
 

@@ -20,9 +20,8 @@ class TaskJournal : public JobLog {
  public:
   void Append(const Job&, const JobEvent&) override {}
   void WriteStart(const Job&, const JobEvent&, std::uint64_t) override { writing_start.Enter(); }
-  void WriteTasks(const Job& job, TaskRows rows) override {
+  void WriteTasks(const Job&, TaskRows rows) override {
     std::scoped_lock lock(mutex_);
-    job_ = job.id.value();
     for (TaskRow& row : rows.rows) {
       std::string data;
       if (row.state == JobState::kCompleted) {
@@ -53,7 +52,6 @@ class TaskJournal : public JobLog {
 
  private:
   std::mutex mutex_;
-  std::string job_;
   std::vector<std::pair<TaskRow, std::string>> rows_;
   int writes_ = 0;
 };

@@ -163,7 +163,8 @@ TEST_F(SpoolTest, LimitsAreNamed) {
   EXPECT_EQ(spool_->used_bytes(), 0u);
   EXPECT_FALSE(Has("jobs/1"));
   const std::vector<SpoolItem> more = {Item("a", large), Item("b", large, true)};
-  EXPECT_TRUE(absl::IsResourceExhausted(spool_->StoreInputs(3, more).status()));
+  EXPECT_THAT(std::string(spool_->StoreInputs(3, more).status().message()),
+              HasSubstr("may have 5.0 kB, and has 4.1 kB"));
   EXPECT_EQ(Count("shared"), 0u);
   EXPECT_EQ(spool_->used_bytes(), 0u);
   spool_ = OpenSpool(*journal_, {.free_bytes = std::uint64_t{1} << 60});

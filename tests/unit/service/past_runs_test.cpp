@@ -59,5 +59,10 @@ TEST_F(PastRunsTest, OnlyWhatCompletedAndHasAReceiptTells) {
   EXPECT_EQ(PastRunOf(kept_), std::nullopt);
 }
 
+TEST_F(PastRunsTest, ASweepIsNoRunOfOneTask) {
+  end_.mutable_sweep()->mutable_counts()->set_total(1000);
+  EXPECT_EQ(Run(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace hotplate::server

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import threading
 from typing import Any, Optional, Sequence
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from .. import _core
 from ..arguments import near, shown, words
 from ..arrays import Array
+from ..connection import graph_of
 from ..errors import Error, InvalidCall, InvalidType, JobCancelled, JobFailed
 from ..futures import CallFuture
 from ..graph import Stored
@@ -141,15 +141,11 @@ class GraphCall(CallFuture):
     def _check_for(self, client: Any) -> None:
         if self._block.state == "left":
             raise InvalidCall(self._never_sent())
-        if self._block.state == "open" and self._graph_of(client) is not self._block:
+        graph = graph_of(client)
+        if self._block.state == "open" and (graph is None or graph._block is not self._block):
             raise InvalidCall(f"[{self.name}] is of the block of graph {self._block.graph}, which has not ended: take it in that "
                               "block, by calls of its client, or its .result() after it")
         super()._check_for(client)
-
-    @staticmethod
-    def _graph_of(client: Any) -> Optional[Block]:
-        graph = client._graphs.get(threading.get_ident())
-        return None if graph is None else graph._block
 
     def _reference(self) -> Any:
         return self._reference_of(self._only or (self._outputs[0] if self._outputs else "a0"))

@@ -9,8 +9,8 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Sequence
 
-from ..arguments import near, shown
-from ..awaited import check_each_is_one, futures_in
+from ..arguments import near, seconds, shown
+from ..awaited import check_each_is_one, futures_in, is_ours
 from ..calls import _NOTHING_SAID
 from ..errors import Error, InvalidCall, InvalidType, NotFound
 from ..expressions import KERNEL
@@ -119,7 +119,7 @@ class Graph:
             check_each_is_one([value])
             if call._block is self._block:
                 return value._reference()
-        return value.result() if hasattr(type(value), "_reference") else value
+        return value.result() if is_ours(value) else value
 
     @staticmethod
     def _check_keywords(name: str, plan: Any, keywords: Mapping[str, Any]) -> None:
@@ -173,8 +173,6 @@ class Graph:
         Example:
             >>> g.wait()
         """
-        from ..arguments import seconds
-
         self._check_sent()
         end = None if timeout is None else time.monotonic() + seconds("timeout", timeout)
         errors = []
@@ -217,7 +215,7 @@ class Graph:
         self._check_sent()
         places = {call.name: place for place, call in enumerate(self._calls)}
         found = [job for job in self._client._core.jobs(graph=self.name) if job["node"] in places]
-        return Jobs(map(Job, sorted(found, key=lambda job: places[job["node"]])))
+        return Jobs(Job(job, self._client._core) for job in sorted(found, key=lambda job: places[job["node"]]))
 
     def _check_sent(self) -> None:
         if self._block.state == "open":

@@ -9,13 +9,11 @@ import numpy as np
 
 from .. import _core
 from ..errors import Busy, JobFailed, NotFound, OutOfMemory
-from ..futures import CallFuture
+from ..futures import LOOK, CallFuture
 from .call import GraphCall
 from .detached import DetachedCall
 from .noted import Block, NotedCall
 
-# Seconds after which a wait looks for signals.
-_LOOK = 1.0
 # Seconds between two looks whether the daemon has taken a call.
 _LOOK_FOR_JOB = 0.001
 # With more, the library checks a call before it sends the inputs, beside the stream of calls (kInlineInputBytes of client.h).
@@ -175,7 +173,7 @@ def _send_one(client: Any, noted: NotedCall, future: GraphCall, futures: dict[in
             _wait_until_taken(other)
     future._flight = flight = client._core.run_async(call.kernel, inputs, options, None, future._ended)
     # A large input is sent first; its call has to be known before those that take its results are.
-    while not flight.wait_until_sent(_LOOK):
+    while not flight.wait_until_sent(LOOK):
         pass
     future._request_id = flight.request_id
 
