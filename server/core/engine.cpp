@@ -93,14 +93,6 @@ absl::Status Engine::CheckTime(const JobRequest& request) const {
   return Binder::CheckTimeLimit(request, end, options_.end_margin, clock_.WallNow());
 }
 
-absl::Status Engine::CheckDevice(const std::string& id) const {
-  if (id.empty()) return absl::OkStatus();
-  for (const std::unique_ptr<Device>& device : devices()) {
-    if (device->info().id == id) return absl::OkStatus();
-  }
-  return NoSuchDevice(devices(), id);
-}
-
 absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest request) {
   if (absl::Status status = Binder::CheckRequestId(request); !status.ok()) return status;
   // A repeated call gets its job, whatever would now be said of a new one. Whether it is the same is told by Submit,
@@ -381,36 +373,10 @@ absl::StatusOr<JobSnapshot> Engine::Cancel(const Principal& who, const JobId& id
   return jobs_.SnapshotOf(**job);
 }
 
-absl::StatusOr<JobSnapshot> Engine::Get(const Principal& who, const JobId& id) const {
-  const absl::StatusOr<std::shared_ptr<Job>> job = jobs_.Find(who, id);
-  if (!job.ok()) return job.status();
-  JobSnapshot snapshot = jobs_.SnapshotOf(**job);
-  if (snapshot.state == JobState::kPending) snapshot.queue_position = static_cast<int>(scheduler_.Ahead(**job));
-  return snapshot;
-}
-
-absl::StatusOr<WhyReport> Engine::Why(const Principal& who, const JobId& id) const {
-  const absl::StatusOr<std::shared_ptr<Job>> job = jobs_.Find(who, id);
-  if (!job.ok()) return job.status();
-  WhyReport report = whys_.Of(who, **job);
-  report.job.queue_position = static_cast<int>(report.ahead.all() + report.ahead_in_turn);
-  return report;
-}
-
 absl::StatusOr<JobSnapshot> Engine::Fetch(const Principal& who, const JobId& id) {
   const absl::StatusOr<std::shared_ptr<Job>> job = jobs_.Find(who, id);
   if (!job.ok()) return job.status();
   return jobs_.Fetch(**job);
-}
-
-std::vector<JobSnapshot> Engine::List(const Principal& who, const JobFilter& filter) const {
-  std::vector<JobSnapshot> found = jobs_.List(who, filter);
-  for (JobSnapshot& snapshot : found) {
-    if (snapshot.state != JobState::kPending) continue;
-    const absl::StatusOr<std::shared_ptr<Job>> job = jobs_.Find(who, snapshot.id);
-    if (job.ok()) snapshot.queue_position = static_cast<int>(scheduler_.Ahead(**job));
-  }
-  return found;
 }
 
 void Engine::EndSession(const SessionId& session) {
@@ -422,33 +388,9 @@ void Engine::EndSession(const SessionId& session) {
   }
 }
 
-nanoseconds Engine::Idle() const {
-  const std::optional<SteadyTime> since = jobs_.IdleSince();
-  if (!since || activities_.GoOn()) return nanoseconds::zero();
-  return std::max(clock_.Now() - std::max(*since, activities_.last_use()), nanoseconds::zero());
-}
-
 bool Engine::DrainIfIdle(nanoseconds limit, const std::string& reason) {
   if (Idle() < limit) return false;
   return jobs_.RefuseIfIdleSince(clock_.Now() - limit, reason);
-}
-
-EngineStatus Engine::Status() const {
-  EngineStatus status;
-  status.pending = static_cast<std::uint32_t>(scheduler_.waiting() + held_.size() + admission_.left());
-  status.running = scheduler_.running();
-  status.ended = jobs_.ended_ever();
-  status.ran_in_submit = scheduler_.ran_borrowed();
-  status.draining = jobs_.draining();
-  status.idle = Idle();
-  status.devices = scheduler_.devices();
-  return status;
-}
-
-DeviceMetrics Engine::SampleDevice(std::size_t index) {
-  DeviceMetrics metrics = devices_.Sample(index);
-  if (!metrics.lost.empty()) lanes_->Lose(index, metrics.lost);
-  return metrics;
 }
 
 }  // namespace hotplate::core
