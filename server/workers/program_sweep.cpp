@@ -1,8 +1,6 @@
 #include "server/workers/program_sweep.h"
 
-#include <algorithm>
-#include <cctype>
-
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "kernels/base/status.h"
@@ -41,9 +39,8 @@ Program ProgramOfTask(const Program& program, std::uint64_t task, const TaskValu
   made.task_variables = {absl::StrCat("HOTPLATE_TASK=", task)};
   std::vector<std::pair<std::string, std::string>> replaced;
   for (const auto& [name, value] : values) {
-    std::string variable = name;
-    std::transform(variable.begin(), variable.end(), variable.begin(), [](unsigned char c) { return std::toupper(c); });
-    made.task_variables.push_back(absl::StrCat("HOTPLATE_", variable, "=", hotplate::ToString(value)));
+    made.task_variables.push_back(
+        absl::StrCat("HOTPLATE_", absl::AsciiStrToUpper(name), "=", hotplate::ToString(value)));
     replaced.emplace_back(absl::StrCat("{", name, "}"), hotplate::ToString(value));
   }
   for (std::size_t i = 1; i < made.arguments.size(); ++i) {

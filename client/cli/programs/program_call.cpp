@@ -17,6 +17,7 @@
 #include "client/cli/terminal/raw_terminal.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/run_program.h"
+#include "kernels/spec/spec.h"
 
 namespace hotplate::cli {
 namespace {

@@ -95,9 +95,7 @@ void DeviceCopies::Written(const std::shared_ptr<const HostBuffer>& buffer, std:
 
 void DeviceCopies::Stayed(const HostBuffer& buffer, const std::string& device) {
   MutexLock lock(mutex_);
-  for (std::size_t i = 0; i < workers_.size(); ++i) {
-    if (IdOf(i) == device) places_[buffer.identity()] = {.worker = i};
-  }
+  if (const std::size_t worker = WorkerOf(device); worker != kHost) places_[buffer.identity()] = {.worker = worker};
 }
 
 std::string DeviceCopies::WhyLost(const Place& place) const {
