@@ -1,14 +1,13 @@
 #include "kernels/spec/spec.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
 
 #include "kernels/array/quoted.h"
 #include "kernels/base/nearest_names.h"
+#include "kernels/base/real_text.h"
 #include "kernels/base/status.h"
 #include "kernels/spec/argument_rules.h"
 
@@ -53,17 +52,6 @@ std::string Fnv1a(std::string_view text) {
   char digits[17];
   std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(hash));
   return digits;
-}
-
-std::string RealText(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  char digits[32];
-  const auto [end, error] = std::to_chars(digits, digits + sizeof digits, value);
-  std::string text(digits, end);
-  // 2.0, not 2: so that readers do not take it for an integer.
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text;
 }
 
 std::size_t TotalBytes(const std::vector<Signature>& arrays) {

@@ -16,8 +16,8 @@
 #include "client/cli/terminal/json.h"
 #include "client/cli/terminal/raw_terminal.h"
 #include "kernels/array/quoted.h"
+#include "kernels/base/real_text.h"
 #include "kernels/base/run_program.h"
-#include "kernels/spec/spec.h"
 
 namespace hotplate::cli {
 namespace {
@@ -85,7 +85,7 @@ client::ParamValue AsTold(const std::string& text) {
   const auto integer = ParseInteger(text);
   if (integer && std::to_string(*integer) == text) return *integer;
   const auto real = ParseNumber(text);
-  if (real && ToString(client::ParamValue(*real)) == text) return *real;
+  if (real && RealText(*real) == text) return *real;
   return text;
 }
 
