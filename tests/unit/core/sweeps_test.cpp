@@ -95,6 +95,9 @@ class SweepsTest : public EngineTest {
     const JobOutputValue& y = end.outputs.at(0);
     return ToFloats(y.data != nullptr ? *y.data : *store_->Open(kRoot, y.array.value())->buffer);
   }
+  TaskCounts CountsOf(const JobId& id) { return engine_->Get(kRoot, id)->sweep->counts(); }
+  // A task has failed with its device, and no other can run. Which ran before it is left open: two threads feed a lane.
+  bool HasStopped(const JobId& id) { return CountsOf(id).failed == 1 && CountsOf(id).running == 0; }
 };
 
 TEST_F(SweepsTest, EachOutputIsOneArrayWithARowForEachTask) {
@@ -297,7 +300,8 @@ TEST_F(SweepsTest, TasksOfALostDeviceWaitUntilItIsBack) {
   const JobId id = Submit(Sweep(Seeds(0, 50)));
   EXPECT_TRUE(reopening->AwaitEntered(1));
   // Tried again and again meanwhile, they count as nothing.
-  EXPECT_TRUE(Eventually([&] { return engine_->Get(kRoot, id)->sweep->counts() == TaskCounts{50, 3, 1, 0}; }));
+  EXPECT_TRUE(Eventually([&] { return HasStopped(id); }));
+  EXPECT_EQ(CountsOf(id).failed, 1);
   EXPECT_EQ(StateOf(id), JobState::kRunning);
   reopening->Open();
   const auto end = recorder_->AwaitEnd(0);
@@ -312,12 +316,14 @@ TEST_F(SweepsTest, OneWhoseDeviceStaysAwayCanBeCancelled) {
   });
   Start();
   const JobId id = Submit(Sweep(Seeds(0, 50)));
-  EXPECT_TRUE(Eventually([&] { return engine_->Get(kRoot, id)->sweep->counts() == TaskCounts{50, 3, 1, 0}; }));
+  EXPECT_TRUE(Eventually([&] { return HasStopped(id); }));
   EXPECT_EQ(StateOf(id), JobState::kRunning);
+  const TaskCounts counts = CountsOf(id);
+  EXPECT_EQ(counts.failed, 1);
   engine_->Cancel(kAlice, id).IgnoreError();
   const auto end = recorder_->AwaitEnd(0);
   EXPECT_EQ(end->state, JobState::kCancelled);
-  EXPECT_EQ(end->sweep->counts, (TaskCounts{50, 3, 1, 0}));
+  EXPECT_EQ(end->sweep->counts, counts);
 }
 
 TEST_F(SweepsTest, AJobThatTakesItsOutputTakesTheWholeArray) {
