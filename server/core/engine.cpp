@@ -152,6 +152,7 @@ absl::Status Engine::Place(Job& job, Scheduler::Limit limit) {
     return session.status();
   }
   job.session = *std::move(session);
+  job.principal = std::hash<std::string>()(job.owner.token);
   job.share = job.session->share;
   return absl::OkStatus();
 }

@@ -14,7 +14,7 @@
 //   1. Submit binds the request to the kernel's spec, resolves its arrays, plans its memory and checks limits:
 //      whatever is wrong is refused here, before anything is queued, with the field and the value.
 //   2. The job gets a place in the queue (Scheduler::Admit), becomes PENDING (Jobs::Insert) and is queued
-//      (Scheduler::Push): priority first, then fair share between sessions, then first come.
+//      (Scheduler::Push): priority first, then fair share between tokens and their sessions, then first come.
 //   3. A lane of a device with room, or for a function a worker's place, takes it (RUNNING), reads by-path inputs, runs
 //      the kernel, seals the receipt. A job that is tiny by its kernel's own bound of the work, and finds no other in
 //      the queue and a lane idle, runs on that lane at once, by the thread that submits it.

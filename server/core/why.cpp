@@ -56,6 +56,22 @@ const DeviceNeed* WithoutRoom(const Standing& standing) {
   return least;
 }
 
+// So many of its kind, on a device where it has place and room, are as many as should run there at a time; 0: that is
+// not what it waits for.
+std::uint32_t MostOfItsKind(const Standing& standing) {
+  std::uint32_t most = 0;
+  for (const DeviceNeed& need : standing.own.needs) {
+    const Standing::Device& device = standing.devices[need.device];
+    if (device.lost || device.free_places < standing.own.places || !device.room.Fits(need.extra_bytes)) continue;
+    const auto running = std::count_if(standing.running.begin(), standing.running.end(), [&](const auto& one) {
+      return one.beside && one.device == need.device && one.kind == standing.own.kind;
+    });
+    if (running < device.MostOf(standing.own.kind)) return 0;  // it begins there
+    most = std::max(most, device.MostOf(standing.own.kind));
+  }
+  return most;
+}
+
 // By the order in which they began and wait, as for a job that is not submitted yet.
 Outlook MemoryOn(const DeviceNeed& need, const Standing& standing) {
   const Standing::Device& device = standing.devices[need.device];
@@ -185,7 +201,10 @@ void Whys::OfQueued(const Standing& standing, WhyReport& report) const {
     report.cause = WaitCause::kMemory;
     report.memory = MemoryOn(*without_room, standing);
   } else {
-    report.cause = report.ahead.all() > 0 ? WaitCause::kOrder : WaitCause::kPlace;
+    report.most_together = report.ahead.all() == 0 ? MostOfItsKind(standing) : 0;
+    report.cause = report.ahead.all() > 0     ? WaitCause::kOrder
+                   : report.most_together > 0 ? WaitCause::kKind
+                                              : WaitCause::kPlace;
   }
   std::vector<std::string> devices;
   for (const DeviceNeed& need : standing.own.needs) {
@@ -195,8 +214,9 @@ void Whys::OfQueued(const Standing& standing, WhyReport& report) const {
   report.places = absl::StrCat(for_worker ? "workers' places of " : "a lane of ", absl::StrJoin(devices, " or "));
   std::vector<WhyReport::Other> others;
   for (const Standing::Running& one : standing.running) {
-    const bool in_way =
-        without_room != nullptr ? one.device == without_room->device && one.occupant.bytes > 0 : one.beside;
+    bool in_way = one.beside;
+    if (without_room != nullptr) in_way = one.device == without_room->device && one.occupant.bytes > 0;
+    if (report.cause == WaitCause::kKind) in_way = one.beside && one.kind == standing.own.kind;
     if (in_way) others.push_back(OtherOf(one, standing));
   }
   Keep(std::move(others), report);

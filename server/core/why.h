@@ -26,6 +26,7 @@ enum class WaitCause {
   kAllocationEnd,  // it will not end in time, and is left for the next daemon
   kNextDaemon,     // this one drains
   kJournal,        // it is being written down
+  kKind,           // others of its kind: one more at a time would make none of them end sooner
 };
 
 struct WhyReport {
@@ -47,6 +48,7 @@ struct WhyReport {
   EntriesAhead ahead;
   std::size_t ahead_in_turn = 0;
   std::string places;                             // kPlace: "a lane of gpu0"
+  std::uint32_t most_together = 0;                // kKind: so many run at a time on the device of others[0]
   std::optional<nanoseconds> starts_in, ends_in;  // probably, from now
   std::string no_forecast;                        // why neither is known
   std::optional<RunTimes::Estimate> run_time;

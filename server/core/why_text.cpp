@@ -87,6 +87,9 @@ std::string CauseText(const WhyReport& report) {
                           " are left of this allocation");
     case WaitCause::kNextDaemon:
       return "for the next daemon: this one ends";
+    case WaitCause::kKind:
+      return absl::StrCat("for others like it: more than ", report.most_together,
+                          " at a time were measured not to be quicker", OthersText(report, /*with_bytes=*/false));
     case WaitCause::kJournal:
       return "until it is written down";
     case WaitCause::kNone:

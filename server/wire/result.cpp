@@ -223,6 +223,7 @@ static_assert(static_cast<int>(core::WaitCause::kMemory) == v1::WAIT_CAUSE_MEMOR
 static_assert(static_cast<int>(core::WaitCause::kTurn) == v1::WAIT_CAUSE_TURN);
 static_assert(static_cast<int>(core::WaitCause::kAllocationEnd) == v1::WAIT_CAUSE_NEXT_ALLOCATION);
 static_assert(static_cast<int>(core::WaitCause::kJournal) == v1::WAIT_CAUSE_JOURNAL);
+static_assert(static_cast<int>(core::WaitCause::kKind) == v1::WAIT_CAUSE_KIND);
 
 void ToProto(const core::WhyReport& report, const ReceiptFacts& facts, v1::WhyJobResponse& out) {
   ToProto(report.job, facts, *out.mutable_job());
@@ -256,6 +257,7 @@ void ToProto(const core::WhyReport& report, const ReceiptFacts& facts, v1::WhyJo
   out.set_waited_ns(Count(report.waited));
   out.set_waited_for_jobs_ns(Count(report.held));
   out.set_lacked_memory(report.lacked_room);
+  out.set_most_together(report.most_together);
 }
 
 void ToProto(const core::ArraySnapshot& array, v1::Array& out) {

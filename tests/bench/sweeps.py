@@ -2,12 +2,14 @@
 """Measures the tasks of a sweep a second.
 
 usage: [PYTHON] tests/bench/sweeps.py [--save]
-  PYTHON  one that has the peers: pip install "dask[distributed]" ray
+  PYTHON  one that has the peers: pip install "dask[distributed]" ray hyperqueue
 
 It runs the release build (build/release) on its CPU back-end; let nothing else run meanwhile:
   sweep     10 000 and 100 000 tiny tasks of one submitted job, to the word that it has ended, beside the same daemon's single jobs
             (attached, 64 in flight), in turns (bench_sweeps). The daemon keeps a journal
-  peers     10 000 no-ops of Dask and of Ray, each with one process, where they are installed
+  programs  1000 tasks of a sweep of the program `true`
+  peers     10 000 no-ops of Dask and of Ray, each with one process, and 1000 times `true` of HyperQueue with one worker, where they
+            are installed
 Prints a line each, and with --save keeps them as JSON in tests/bench/results.
 """
 
@@ -21,10 +23,11 @@ import tempfile
 import time
 
 from kept import tell
+from python.hyperqueue_peer import HyperQueue
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = ROOT / "build" / "release" / "bin"
-TASKS = 10_000
+TASKS, PROGRAMS = 10_000, 1000
 
 
 def noop(value):
@@ -56,24 +59,47 @@ def ray_rate():
         ray.shutdown()
 
 
-def peers():
-    for name, rate in (("Dask", dask_rate), ("Ray", ray_rate)):
+def hyperqueue_rate(folder):
+    peer = HyperQueue(folder, cores=os.cpu_count())
+    try:
+        peer.rate(10)
+        return peer.name, peer.rate(PROGRAMS)
+    finally:
+        peer.close()
+
+
+def peers(folder, tasks, programs):
+    """What each does a second, and how much more ours does."""
+    for name, rate, own, what, goal in (
+            ("Dask", dask_rate, tasks, f"{TASKS} no-ops", 20), ("Ray", ray_rate, tasks, f"{TASKS} no-ops", 5),
+            ("HyperQueue", lambda: hyperqueue_rate(folder), programs, f"{PROGRAMS} times the program true", None)):
         try:
-            what, measured = rate()
+            peer, measured = rate()
         except ImportError:
             yield {"not_compared": f"{name} is not installed"}
         else:
-            yield {"what": f"{TASKS} no-ops of {what}", "unit": "tasks/s", "measured": measured}
+            yield {"what": f"tasks of a sweep beside {what} of {peer}", "unit": "tasks/s", "measured": own, "peer": measured,
+                   "ratio": own / measured, **({"goal": f">= {goal}"} if goal else {})}
+
+
+def program_rate():
+    """Of a sweep of the program `true`, from the submission to the word that it has ended."""
+    began = time.perf_counter()
+    job = subprocess.run([BIN / "hotplate", "submit", "--each", f"n=1..{PROGRAMS}", "exec", "true"], check=True,
+                         capture_output=True, text=True).stdout.strip()
+    subprocess.run([BIN / "hotplate", "wait", job], check=True, capture_output=True)
+    return PROGRAMS / (time.perf_counter() - began)
 
 
 def ours(folder):
+    """The rows of bench_sweeps, and programs a second."""
     os.environ["HOTPLATE_DIR"] = str(folder)
     os.environ.pop("HOTPLATE_SERVER", None)
     subprocess.run([BIN / "hotplate", "up", "--local", "--name", "sweeps"], check=True, capture_output=True)
     try:
         rows = folder / "rows.json"
         subprocess.run([BIN / "bench_sweeps", "sweeps", rows], check=True)
-        return json.loads(rows.read_text())
+        return json.loads(rows.read_text()), program_rate()
     finally:
         subprocess.run([BIN / "hotplate", "down", "sweeps"], check=False, capture_output=True)
 
@@ -84,10 +110,11 @@ def main():
     save = parser.parse_args().save
     folder = pathlib.Path(tempfile.mkdtemp(prefix="hotplate-bench-", dir=pathlib.Path.home()))  # not a file system in memory
     try:
-        rows = ours(folder)
+        rows, programs = ours(folder)
+        rows += peers(folder, rows[0]["measured"], programs)
     finally:
         shutil.rmtree(folder)
-    tell("sweeps", [*rows, *peers()], save)
+    tell("sweeps", rows, save)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ class Why(Dict[str, Any]):
     """Why a job waits, behind whom, and when it will probably start or end: a dict; as a str, a sentence.
 
     Its keys: text (the sentence), cause ("JOBS", "MEMORY", "PLACE", "ORDER", "TURN", "NEXT_ALLOCATION", "NEXT_DAEMON", "JOURNAL",
-    or "UNSPECIFIED" for a job that does not wait), starts_in_ns and ends_in_ns (forecasts from now on, or None), no_forecast (why
+    "KIND", or "UNSPECIFIED" for a job that does not wait), starts_in_ns and ends_in_ns (forecasts from now on, or None), no_forecast (why
     there is none), run_time (median_ns, low_ns, high_ns and runs of earlier jobs like it, or None), in_the_way, memory,
     ahead_by_priority, ahead_of_session, ahead_by_share, waited_ns, job, and the others of hotplate.v1.WhyJobResponse.
 

@@ -8,8 +8,11 @@
 namespace hotplate::core {
 
 bool JobQueue::Before(const Line& a, const Line& b) {
-  return std::tuple(a.share->running, a.share->served, a.first->sequence) <
-         std::tuple(b.share->running, b.share->served, b.first->sequence);
+  const auto order = [](const Line& line) {
+    return std::tuple(line.share->principal->running, line.share->principal->served, line.share->running,
+                      line.share->served, line.first->sequence);
+  };
+  return order(a) < order(b);
 }
 
 void KindCounts::Add(RunTimes::Kind kind) {
@@ -36,12 +39,22 @@ void KindCounts::Take(RunTimes::Kind kind) {
   }
 }
 
-void JobQueue::Push(QueueEntry& entry) {
-  assert(!entry.queued && entry.devices != 0);
+JobQueue::Share& JobQueue::ShareOf(const QueueEntry& entry) {
   const auto [at, is_new] = shares_.try_emplace(entry.share);
   Share& share = at->second;
-  if (is_new) share.served = served_now_;
+  if (!is_new) return share;
+  const auto [principal, is_new_too] = principals_.try_emplace(entry.principal);
+  if (is_new_too) principal->second.served = principal_served_now_;
+  share.served = served_now_;
+  share.principal = &principal->second;
+  return share;
+}
+
+void JobQueue::Push(QueueEntry& entry) {
+  assert(!entry.queued && entry.devices != 0);
+  Share& share = ShareOf(entry);
   ++share.waiting;
+  ++share.principal->waiting;
 
   std::vector<Line>& lines = levels_[entry.priority].lines;
   auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& one) { return one.Holds(entry); });
@@ -71,6 +84,7 @@ void JobQueue::Unlink(Level& level, std::size_t line_index, QueueEntry& entry) {
   entry.previous = entry.next = nullptr;
   entry.queued = false;
   --line.share->waiting;
+  --line.share->principal->waiting;
   --size_;
   for_workers_ -= entry.for_worker() ? 1 : 0;
   with_home_ -= entry.home != 0 ? 1 : 0;
@@ -94,12 +108,26 @@ void JobQueue::Remove(QueueEntry& entry) {
       break;
     }
   }
-  ForgetIfIdle(entry.share);
+  ForgetIfIdle(entry);
 }
 
-QueueEntry* JobQueue::Pop(unsigned device, bool for_worker, bool hold, absl::FunctionRef<bool(QueueEntry&)> fits) {
+QueueEntry* JobQueue::FirstThatFits(const Line& line, bool hold, absl::FunctionRef<Fit(QueueEntry&)> fits,
+                                    std::vector<QueueEntry*>& passed, bool& held) {
+  QueueEntry* entry = line.first;
+  for (int looked = 0; entry != nullptr && looked < kMostLookedBehind; ++looked, entry = entry->next) {
+    const Fit fit = fits(*entry);
+    if (fit == Fit::kYes) return entry;
+    held = hold && entry->overtaken >= kMaxOvertaken;
+    if (held) return nullptr;
+    passed.push_back(entry);
+    if (fit == Fit::kNo) return nullptr;
+  }
+  return nullptr;
+}
+
+QueueEntry* JobQueue::Pop(unsigned device, bool for_worker, bool hold, absl::FunctionRef<Fit(QueueEntry&)> fits) {
   if (size_ == 0) return nullptr;
-  std::vector<QueueEntry*> passed;  // heads without room, best first
+  std::vector<QueueEntry*> passed;  // that may not run now, best first
   for (auto& [priority, level] : levels_) {
     for (Line& line : level.lines) line.passed = (line.devices >> device & 1) == 0 || line.for_worker != for_worker;
     while (true) {
@@ -109,34 +137,40 @@ QueueEntry* JobQueue::Pop(unsigned device, bool for_worker, bool hold, absl::Fun
         if (best == level.lines.size() || Before(level.lines[i], level.lines[best])) best = i;
       }
       if (best == level.lines.size()) break;
-      QueueEntry& head = *level.lines[best].first;
-      if (fits(head)) {
+      bool held = false;
+      if (QueueEntry* const next = FirstThatFits(level.lines[best], hold, fits, passed, held)) {
         Share& share = *level.lines[best].share;
         served_now_ = std::max(served_now_, share.served);
-        ++share.served;
-        ++share.running;
-        Unlink(level, best, head);
+        principal_served_now_ = std::max(principal_served_now_, share.principal->served);
+        for (Account* const account : {static_cast<Account*>(&share), share.principal}) {
+          ++account->served;
+          ++account->running;
+        }
+        Unlink(level, best, *next);
         for (QueueEntry* entry : passed) ++entry->overtaken;
-        return &head;
+        return next;
       }
-      if (hold && head.overtaken >= kMaxOvertaken) return nullptr;
+      if (held) return nullptr;
       level.lines[best].passed = true;
-      passed.push_back(&head);
     }
   }
   return nullptr;
 }
 
-void JobQueue::Finished(std::uint64_t share) {
-  const auto at = shares_.find(share);
+void JobQueue::Finished(const QueueEntry& entry) {
+  const auto at = shares_.find(entry.share);
   assert(at != shares_.end() && at->second.running > 0);
   --at->second.running;
-  ForgetIfIdle(share);
+  --at->second.principal->running;
+  ForgetIfIdle(entry);
 }
 
-void JobQueue::ForgetIfIdle(std::uint64_t share_id) {
-  const auto at = shares_.find(share_id);
-  if (at->second.waiting == 0 && at->second.running == 0) shares_.erase(at);
+void JobQueue::ForgetIfIdle(const QueueEntry& entry) {
+  const auto is_idle = [](const Account& account) { return account.waiting == 0 && account.running == 0; };
+  const auto at = shares_.find(entry.share);
+  const bool principal_is_idle = is_idle(*at->second.principal);
+  if (is_idle(at->second)) shares_.erase(at);
+  if (principal_is_idle) principals_.erase(entry.principal);
 }
 
 void JobQueue::EachLineBeside(const QueueEntry& entry,
@@ -145,36 +179,54 @@ void JobQueue::EachLineBeside(const QueueEntry& entry,
   const auto own = shares_.find(entry.share);
   if (level == levels_.end() || own == shares_.end()) return;
   struct Met {
-    std::size_t waiting = 0, earlier = 0;  // of a share's entries, all and those that came before this one
+    std::size_t waiting = 0, earlier = 0;  // of an account's entries, all and those that came before this one
     std::uint64_t served = 0;              // by the time that those of higher priority have gone
+
+    // How many of them are served before an account has been served `turn` times. All of `line`, which is one of
+    // several of the account, counts for its part.
+    std::size_t AheadIn(const Line& line, std::uint64_t turn) const {
+      std::size_t ahead = turn > served ? turn - served : 0;
+      if (served <= turn && earlier > ahead) ++ahead;  // of those served as often, the first come
+      if (ahead < waiting) ahead = ahead * line.ranks.present() / waiting;
+      return std::min(ahead, line.ranks.present());
+    }
   };
-  std::unordered_map<const Share*, Met> met;
+  std::unordered_map<const Account*, Met> met;
+  const auto met_by = [&met](const Account& account) -> Met& {
+    const auto [at, is_new] = met.try_emplace(&account);
+    if (is_new) at->second.served = account.served;
+    return at->second;
+  };
   for (const auto& [priority, higher] : levels_) {
     if (priority <= entry.priority) break;
     for (const Line& line : higher.lines) {
-      if (line.Meets(entry)) met[line.share].served += line.ranks.present();
+      if (!line.Meets(entry)) continue;
+      met_by(*line.share).served += line.ranks.present();
+      met_by(*line.share->principal).served += line.ranks.present();
     }
   }
   for (const Line& line : level->second.lines) {
     if (!line.Meets(entry)) continue;
-    met[line.share].waiting += line.ranks.present();
-    met[line.share].earlier += EarlierIn(line, entry);
-  }
-  // The number of its own share's entries that are served before it, on the scale of Share::served.
-  const std::uint64_t turn = own->second.served + met[&own->second].served + met[&own->second].earlier;
-  for (const Line& line : level->second.lines) {
-    if (!line.Meets(entry)) continue;
-    if (line.share_id == entry.share) {
-      visit(line, EarlierIn(line, entry));
-      continue;
+    for (const Account* const account : {static_cast<Account*>(line.share), line.share->principal}) {
+      Met& one = met_by(*account);
+      one.waiting += line.ranks.present();
+      one.earlier += EarlierIn(line, entry);
     }
-    const Met& others = met[line.share];
-    const std::uint64_t served = line.share->served + others.served;
-    std::size_t ahead = turn > served ? turn - served : 0;
-    if (served <= turn && others.earlier > ahead) ++ahead;  // of those served as often, the first come
-    // Each line of a share that has several counts for its part.
-    if (ahead < others.waiting) ahead = ahead * line.ranks.present() / others.waiting;
-    visit(line, std::min(ahead, line.ranks.present()));
+  }
+  // How often its own share, and then its own principal, are served before it.
+  const Account* const principal = own->second.principal;
+  const std::uint64_t turn = met_by(own->second).served + met_by(own->second).earlier;
+  std::uint64_t principals_turn = met_by(*principal).served;
+  for (const Line& line : level->second.lines) {
+    if (!line.Meets(entry) || line.share->principal != principal) continue;
+    const std::size_t ahead =
+        line.share_id == entry.share ? EarlierIn(line, entry) : met_by(*line.share).AheadIn(line, turn);
+    principals_turn += ahead;
+    visit(line, ahead);
+  }
+  for (const Line& line : level->second.lines) {
+    if (!line.Meets(entry) || line.share->principal == principal) continue;
+    visit(line, met_by(*line.share->principal).AheadIn(line, principals_turn));
   }
 }
 
@@ -213,23 +265,28 @@ std::vector<const QueueEntry*> JobQueue::FirstAhead(const QueueEntry& entry, std
   std::vector<const QueueEntry*> first;
   struct Cursor {
     const QueueEntry* next;
-    std::uint64_t* served;  // of its share, with those that are in `first`
+    std::uint64_t *of_principal, *of_share;  // served, with those that are in `first`
   };
-  std::unordered_map<const Share*, std::uint64_t> served;
+  std::unordered_map<const Account*, std::uint64_t> served;
+  const auto served_of = [&served](const Account& account) {
+    return &served.try_emplace(&account, account.served).first->second;
+  };
   for (const auto& [priority, level] : levels_) {
     if (priority < entry.priority) break;
     std::vector<Cursor> cursors;
     for (const Line& line : level.lines) {
       if (!line.Meets(entry)) continue;
-      cursors.push_back({line.first, &served.try_emplace(line.share, line.share->served).first->second});
+      cursors.push_back({line.first, served_of(*line.share->principal), served_of(*line.share)});
     }
     while (!cursors.empty() && first.size() < limit) {
       const auto best = std::min_element(cursors.begin(), cursors.end(), [&](const Cursor& a, const Cursor& b) {
-        return std::pair(*a.served, a.next->sequence) < std::pair(*b.served, b.next->sequence);
+        return std::tuple(*a.of_principal, *a.of_share, a.next->sequence) <
+               std::tuple(*b.of_principal, *b.of_share, b.next->sequence);
       });
       if (best->next == &entry) return first;
       first.push_back(best->next);
-      ++*best->served;
+      ++*best->of_principal;
+      ++*best->of_share;
       best->next = best->next->next;
       if (best->next == nullptr) cursors.erase(best);
     }

@@ -1,9 +1,10 @@
-// The order of waiting jobs: higher priority first, then the share (a session) with the fewest running and then the
-// fewest served jobs, then first come. A pure data structure: no threads, no clock; its owner guards it.
+// The order of waiting jobs: higher priority first, then the principal (a token) with the fewest running and then the
+// fewest served jobs, then likewise the share of it (a session), then first come. A pure data structure: no threads, no
+// clock; its owner guards it.
 //
 // Entries of one share with the same set of devices and the same home, and of those for lanes or those for workers,
-// stand in one line and never overtake each other. The head of a line may find no room on a device; jobs of other lines
-// may then pass it, but not for ever: see Pop.
+// stand in one line and do not overtake each other, unless one waits for others of its kind. The head of a line may
+// find no room on a device; jobs of other lines may then pass it, but not for ever: see Pop.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,8 @@ struct QueueEntry {
   // Set before Push, unchanged while queued.
   int priority = 0;
   std::uint64_t sequence = 0;               // rises with every entry: first come
-  std::uint64_t share = 0;                  // whom it is counted against
+  std::uint64_t principal = 0;              // whom it is counted against
+  std::uint64_t share = 0;                  // and which part of that one; of one principal for good
   std::uint64_t devices = 0;                // bit i: may run on device i; at least one
   std::uint64_t home = 0;                   // one of these bits: the device that has the inputs; 0: none
   std::uint64_t turn = 0;                   // schedule/turns.h; 0: none
@@ -99,13 +101,15 @@ class JobQueue {
   // Takes out an entry that is queued, from wherever it stands.
   void Remove(QueueEntry& entry);
 
+  // Whether an entry may run now. The first few behind one that waits for its kind may pass it in its own line.
+  enum class Fit { kYes, kNo, kWaitsForItsKind };
+  static constexpr int kMostLookedBehind = 32;
   // Takes out what `device` should run next, in a lane or in a worker's place, and counts it as running for its share;
-  // null if nothing is there for it. `fits` tells whether there is room for an entry. With `hold` (others run on the
-  // device and will make room) an entry that was overtaken kMaxOvertaken times is waited for: null, although something
-  // smaller would fit.
-  QueueEntry* Pop(unsigned device, bool for_worker, bool hold, absl::FunctionRef<bool(QueueEntry&)> fits);
+  // null if nothing is there for it. With `hold` (others run on the device and will make room) an entry that was
+  // overtaken kMaxOvertaken times is waited for: null, although something else would fit.
+  QueueEntry* Pop(unsigned device, bool for_worker, bool hold, absl::FunctionRef<Fit(QueueEntry&)> fits);
   // The run of an entry that was popped is over.
-  void Finished(std::uint64_t share);
+  void Finished(const QueueEntry& entry);
 
   // By priority and arrival alone.
   struct Position {
@@ -125,10 +129,13 @@ class JobQueue {
   void ForEach(absl::FunctionRef<void(QueueEntry&)> visit) const;  // which must not change the queue
 
  private:
-  struct Share {
+  struct Account {
     std::uint32_t waiting = 0, running = 0;
     // Jobs popped, on a scale common to all: one that comes back after a pause starts where the others are.
     std::uint64_t served = 0;
+  };
+  struct Share : Account {
+    Account* principal = nullptr;
   };
   struct Line {
     std::uint64_t share_id, devices, home;
@@ -153,8 +160,13 @@ class JobQueue {
     std::vector<Line> lines;  // none is empty
   };
 
+  // The first of the line that may run, null if none is found. Those before it are added to `passed`; `held` tells that
+  // one of them has been passed too often.
+  static QueueEntry* FirstThatFits(const Line& line, bool hold, absl::FunctionRef<Fit(QueueEntry&)> fits,
+                                   std::vector<QueueEntry*>& passed, bool& held);
   void Unlink(Level& level, std::size_t line, QueueEntry& entry);
-  void ForgetIfIdle(std::uint64_t share_id);
+  Share& ShareOf(const QueueEntry& entry);  // makes it if need be
+  void ForgetIfIdle(const QueueEntry& entry);
   static bool Before(const Line& a, const Line& b);
   // How many of the line came before the entry, which may stand in another.
   static std::size_t EarlierIn(const Line& line, const QueueEntry& entry);
@@ -163,10 +175,11 @@ class JobQueue {
 
   std::size_t capacity_;
   std::size_t size_ = 0, for_workers_ = 0, with_home_ = 0;
-  std::uint64_t served_now_ = 0;  // of the share popped last
+  std::uint64_t served_now_ = 0, principal_served_now_ = 0;  // of those popped last
   // Never shrinks: priorities are bounded by whoever pushes.
   std::map<int, Level, std::greater<>> levels_;
   std::unordered_map<std::uint64_t, Share> shares_;
+  std::unordered_map<std::uint64_t, Account> principals_;
 };
 
 }  // namespace hotplate::core

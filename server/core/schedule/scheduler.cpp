@@ -137,7 +137,7 @@ Scheduler::Seat* Scheduler::BorrowedFor(const QueueEntry& entry) {
   if (warm == device->warm.end() || !warm->second) return nullptr;
 
   // The only one, and it fits.
-  queue_.Pop(device->index, /*for_worker=*/false, /*hold=*/false, [](const QueueEntry&) { return true; });
+  queue_.Pop(device->index, /*for_worker=*/false, /*hold=*/false, [](const QueueEntry&) { return JobQueue::Fit::kYes; });
   Seat* const seat = device->idle.back();
   device->idle.pop_back();
   seat->borrowed_ = true;
@@ -168,6 +168,20 @@ bool Scheduler::IsLeftToHome(const DeviceState& device, const QueueEntry& entry)
   return home->running - home->running_workers < home->lanes && Fits(*home, entry);
 }
 
+bool Scheduler::IsCrowded(const DeviceState& device, const QueueEntry& entry) {
+  if (entry.for_worker() || entry.kind == RunTimes::kNoKind || device.running == device.running_workers) return false;
+  const auto of_its_kind = std::count_if(device.seats.begin(), device.seats.end(), [&](const Seat* seat) {
+    return seat->current_ != nullptr && !seat->for_worker_ && seat->current_->kind == entry.kind;
+  });
+  return of_its_kind > 0 &&
+         of_its_kind >= device.side_by_side.MostOf(entry.kind, static_cast<std::uint32_t>(device.lanes));
+}
+
+void Scheduler::CountCrowd(DeviceState& device, SteadyTime now) {
+  device.crowd += static_cast<double>(device.running) * static_cast<double>((now - device.crowd_at).count());
+  device.crowd_at = now;
+}
+
 bool Scheduler::HoldsFor(const DeviceState& device, bool for_worker) {
   return for_worker ? device.running_workers > 0 : device.running > device.running_workers;
 }
@@ -178,16 +192,23 @@ Scheduler::Begun Scheduler::Begin(Seat& seat, QueueEntry& entry) {
   seat.current_ = &entry;
   seat.since_ = clock_.Now();
   seat.shared_ = false;
+  if (device.warm.size() >= kMostWarm && !device.warm.contains(entry.kernel->number())) device.warm.clear();
+  const bool cold = device.warm.try_emplace(entry.kernel->number(), false).second;
+  seat.tells_ = !cold;
+  CountCrowd(device, seat.since_);
+  seat.crowd_since_ = device.crowd;
   ++running_;
   if (device.running++ == 0) device.occupied_since = seat.since_;
   device.room.Take(entry.NeedOf(device.index)->extra_bytes);
   device.workers_taken += entry.workers;
   if (entry.for_worker()) ++device.running_workers;
   if (device.running > 1) {
-    for (Seat* const other : device.seats) other->shared_ = other->shared_ || other->current_ != nullptr;
+    for (Seat* const other : device.seats) {
+      if (other->current_ == nullptr) continue;
+      other->shared_ = true;
+      if (other->current_->kind != entry.kind) other->tells_ = seat.tells_ = false;
+    }
   }
-  if (device.warm.size() >= kMostWarm && !device.warm.contains(entry.kernel->number())) device.warm.clear();
-  const bool cold = device.warm.try_emplace(entry.kernel->number(), false).second;
   return {&entry, &seat, seat.since_, cold};
 }
 
@@ -201,7 +222,8 @@ Scheduler::Begun Scheduler::Take(Seat& seat) {
           mutex_.AssertHeld();
           const bool fits = Fits(device, one);
           one.lacked_room |= !fits;
-          return fits && !IsLeftToHome(device, one);
+          if (!fits || IsLeftToHome(device, one)) return JobQueue::Fit::kNo;
+          return IsCrowded(device, one) ? JobQueue::Fit::kWaitsForItsKind : JobQueue::Fit::kYes;
         });
     seat.called_.store(false, std::memory_order_relaxed);
     if (entry != nullptr) {
@@ -235,6 +257,13 @@ bool Scheduler::Finished(Seat& seat, bool completed) {
   const SteadyTime now = clock_.Now();
   const QueueEntry& entry = *seat.current_;
   device.busy += BusyTime(seat, now);
+  CountCrowd(device, now);
+  if (completed && !seat.for_worker_ && entry.kind > RunTimes::kMoment) {
+    const nanoseconds time = now - seat.since_;
+    std::optional<double> together;
+    if (seat.tells_) together = (device.crowd - seat.crowd_since_) / static_cast<double>(time.count());
+    device.side_by_side.Ran(entry.kind, together, time);
+  }
   seat.current_ = nullptr;
   --running_;
   if (--device.running == 0) device.occupied += now - device.occupied_since;
@@ -242,7 +271,7 @@ bool Scheduler::Finished(Seat& seat, bool completed) {
   device.room.GiveBack(bytes);
   device.workers_taken -= entry.workers;
   if (entry.for_worker()) --device.running_workers;
-  queue_.Finished(entry.share);
+  queue_.Finished(entry);
   const QueueEntry* const next = PassOn(entry.turn);
   if (completed && !seat.borrowed_)
     device.warm[entry.kernel->number()] = true;  // only warm kernels run on borrowed seats
@@ -280,10 +309,12 @@ void Scheduler::CallAndWake(DeviceState& device, bool for_worker) {
 
 Scheduler::DeviceState* Scheduler::LeastBusy(const QueueEntry& entry) {
   DeviceState* const home = HomeOf(entry);
-  if (home != nullptr && !home->IdleFor(entry.for_worker()).empty() && Fits(*home, entry)) return home;
+  if (home != nullptr && !home->IdleFor(entry.for_worker()).empty() && Fits(*home, entry) && !IsCrowded(*home, entry))
+    return home;
   DeviceState* best = nullptr;
   for (const std::unique_ptr<DeviceState>& device : devices_) {
     if ((entry.devices >> device->index & 1) == 0 || device->IdleFor(entry.for_worker()).empty()) continue;
+    if (IsCrowded(*device, entry)) continue;  // whoever ends there looks for itself
     if (best == nullptr || device->running < best->running) best = device.get();
   }
   return best;

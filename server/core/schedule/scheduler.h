@@ -27,6 +27,7 @@
 #include "server/core/schedule/forecast.h"
 #include "server/core/schedule/queue.h"
 #include "server/core/schedule/room.h"
+#include "server/core/schedule/side_by_side.h"
 #include "server/core/schedule/standing.h"
 #include "server/core/schedule/turns.h"
 #include "server/core/types.h"
@@ -90,6 +91,9 @@ class Scheduler {
     QueueEntry* current_ = nullptr;
     SteadyTime since_;
     bool shared_ = false;  // another entry ran on the device at the same time
+    // Its time tells how its kind does beside itself: its kernel was warm, and nothing of other kinds ran here.
+    bool tells_ = false;
+    double crowd_since_ = 0;  // DeviceState::crowd when it began
   };
 
   struct Begun {
@@ -176,6 +180,10 @@ class Scheduler {
     std::deque<std::pair<SteadyTime, nanoseconds>> busy_history;
     nanoseconds occupied{};     // by at least one job, but for the time since...
     SteadyTime occupied_since;  // ... this, while there is one
+    // Nanoseconds of all jobs that ran here, together, up to crowd_at.
+    double crowd = 0;
+    SteadyTime crowd_at;
+    SideBySide side_by_side;
   };
 
   static bool Fits(const DeviceState& device, const QueueEntry& entry);
@@ -184,9 +192,14 @@ class Scheduler {
   bool IsLeftToHome(const DeviceState& device, const QueueEntry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Null: it has none, or that one is lost.
   DeviceState* HomeOf(const QueueEntry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // So many of its kind run there that one more would make none of them end sooner.
+  static bool IsCrowded(const DeviceState& device, const QueueEntry& entry);
+  static void CountCrowd(DeviceState& device, SteadyTime now);
   // Whether something of this kind runs there, which makes room.
   static bool HoldsFor(const DeviceState& device, bool for_worker);
   std::vector<Standing::Device> DevicesFor(bool for_worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of the kinds that the standing names, how many run at a time on each device.
+  void AddMostOfKinds(Standing& standing) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static Standing::Waiting WaitingAs(const QueueEntry& entry, const DescribeEntry& describe);
   static std::string WhyLost(const DeviceState& device);  // empty if it is not
   Begun Begin(Seat& seat, QueueEntry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

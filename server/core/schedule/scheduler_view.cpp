@@ -1,5 +1,6 @@
 // What the scheduler tells of itself; nothing here changes it.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "server/core/schedule/scheduler.h"
@@ -125,7 +126,21 @@ Standing Scheduler::StandingOf(const QueueEntry& entry, std::size_t limit, const
     queue_.KindsAhead(entry,
                       [&](RunTimes::Kind kind, double number) { standing.kinds_ahead.emplace_back(kind, number); });
   }
+  if (!standing.for_worker) AddMostOfKinds(standing);
   return standing;
+}
+
+void Scheduler::AddMostOfKinds(Standing& standing) const {
+  std::set<RunTimes::Kind> kinds = {standing.own.kind};
+  for (const Standing::Waiting& one : standing.first_ahead) kinds.insert(one.kind);
+  for (const auto& [kind, number] : standing.kinds_ahead) kinds.insert(kind);
+  for (const DeviceNeed& need : standing.own.needs) {
+    Standing::Device& device = standing.devices[need.device];
+    for (const RunTimes::Kind kind : kinds) {
+      const std::uint32_t most = devices_[need.device]->side_by_side.MostOf(kind, device.places);
+      if (most < device.places) device.most_of_kind.emplace_back(kind, most);
+    }
+  }
 }
 
 void Scheduler::ForEachRunning(absl::FunctionRef<void(QueueEntry&, SteadyTime since)> visit) const {

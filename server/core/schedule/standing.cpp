@@ -1,6 +1,7 @@
 #include "server/core/schedule/standing.h"
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 namespace hotplate::core {
@@ -21,7 +22,7 @@ class Play {
  public:
   explicit Play(const Standing& standing) : devices_(standing.devices) {
     for (const Standing::Running& one : standing.running) {
-      inside_.push_back({one.device, one.beside ? one.places : 0, one.occupant, one.left, one.who});
+      inside_.push_back({one.device, one.beside ? one.places : 0, one.occupant, one.left, one.who, one.kind});
     }
   }
 
@@ -31,6 +32,7 @@ class Play {
     for (const DeviceNeed& need : entry.needs) {
       const Standing::Device& device = devices_[need.device];
       if (device.lost || device.free_places < entry.places || !device.room.Fits(need.extra_bytes)) continue;
+      if (RunningOf(entry.kind, need.device) >= device.MostOf(entry.kind)) continue;
       if (best == nullptr || device.free_places > devices_[best->device].free_places) best = &need;
     }
     if (best == nullptr) return false;
@@ -39,8 +41,12 @@ class Play {
     device.room.Take(best->extra_bytes);
     std::optional<nanoseconds> end = entry.time;
     if (end) *end += now_;
-    inside_.push_back(
-        {best->device, entry.places, {best->extra_bytes, device.host_memory ? entry.kept_bytes : 0}, end, entry.who});
+    inside_.push_back({best->device,
+                       entry.places,
+                       {best->extra_bytes, device.host_memory ? entry.kept_bytes : 0},
+                       end,
+                       entry.who,
+                       entry.kind});
     return true;
   }
 
@@ -76,7 +82,16 @@ class Play {
     Occupant occupant;
     std::optional<nanoseconds> end;
     SeenEntry who;
+    RunTimes::Kind kind;
   };
+
+  std::uint32_t RunningOf(RunTimes::Kind kind, unsigned device) const {
+    const auto number = std::count_if(inside_.begin(), inside_.end(), [&](const Inside& one) {
+      return one.device == device && one.kind == kind && one.places > 0;
+    });
+    return static_cast<std::uint32_t>(number);
+  }
+
   std::vector<Standing::Device> devices_;
   std::vector<Inside> inside_;
   nanoseconds now_{};
@@ -124,6 +139,23 @@ StartForecast Together(const Standing& standing) {
 
 }  // namespace
 
+std::uint32_t Standing::Device::MostOf(RunTimes::Kind kind) const {
+  const auto at =
+      std::find_if(most_of_kind.begin(), most_of_kind.end(), [kind](const auto& one) { return one.first == kind; });
+  return at == most_of_kind.end() ? std::numeric_limits<std::uint32_t>::max() : at->second;
+}
+
+double Standing::PlacesForEachOf(RunTimes::Kind kind) const {
+  double places = 0, used = 0;
+  for (const DeviceNeed& need : own.needs) {
+    const Device& device = devices[need.device];
+    if (device.lost) continue;
+    places += device.places;
+    used += std::min(device.places, device.MostOf(kind));
+  }
+  return used > 0 ? places / used : 1;
+}
+
 void Standing::Foretell(const RunTimes& times) {
   std::unordered_map<RunTimes::Kind, std::optional<nanoseconds>> known;
   const auto time_of = [&](RunTimes::Kind kind) {
@@ -140,7 +172,7 @@ void Standing::Foretell(const RunTimes& times) {
   double together = 0;
   for (const auto& [kind, number] : kinds_ahead) {
     const std::optional<nanoseconds> time = time_of(kind);
-    together += time ? static_cast<double>(time->count()) * number : 0;
+    together += time ? static_cast<double>(time->count()) * number * PlacesForEachOf(kind) : 0;
     unknown_ahead += time ? 0 : number;
   }
   time_ahead = nanoseconds(static_cast<nanoseconds::rep>(std::min(together, 9e18)));

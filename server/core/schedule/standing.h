@@ -23,6 +23,9 @@ struct Standing {
     std::uint32_t places = 0;  // lanes, or a worker's places: those of the entry's kind
     std::uint32_t free_places = 0;
     Room room;
+    // Kinds of those that wait, of which so many run at a time there, and not one for each place (SideBySide).
+    std::vector<std::pair<RunTimes::Kind, std::uint32_t>> most_of_kind = {};
+    std::uint32_t MostOf(RunTimes::Kind kind) const;
   };
   struct Running {
     SeenEntry who;
@@ -58,6 +61,8 @@ struct Standing {
   double unknown_ahead = 0;
   Waiting own;
 
+  // How many places one of this kind keeps from others of it: more than one where not as many run at a time.
+  double PlacesForEachOf(RunTimes::Kind kind) const;
   // Fills in the times that it is said above are probable.
   void Foretell(const RunTimes& times);
 };

@@ -116,6 +116,7 @@ absl::StatusOr<std::shared_ptr<Job>> SweepRun::MakeTask(const std::shared_ptr<Jo
   std::shared_ptr<Job> task = MakeJob(who_, request, *std::move(bound), "", parts_.inline_bytes);
   task->id = JobId(absl::StrCat(job->id.value(), ".", plan_->TaskOf(row)));
   task->sequence = job->sequence;
+  task->principal = job->principal;
   task->share = job->share;
   task->kind = job->kind;
   task->task_of = shared_from_this();

@@ -308,10 +308,10 @@ TEST_F(EngineObserversTest, ListsAreNewestFirstFilteredAndPaged) {
   std::map<std::string, int> positions;
   for (const JobSnapshot& job : engine_->List(kRoot, {})) positions[job.id.value()] = job.queue_position;
   EXPECT_EQ(positions["5"], 0) << "the higher priority";
-  EXPECT_EQ(positions["4"], 1) << "its session had one job less than that of job 3";
-  EXPECT_EQ(positions["6"], 2);
+  EXPECT_EQ(positions["6"], 1) << "its token had less than the other";
+  EXPECT_EQ(positions["4"], 2) << "its session had one job less than that of job 3";
   EXPECT_EQ(positions["3"], 3);
-  EXPECT_EQ(engine_->Get(kAlice, JobId("4"))->queue_position, 1);
+  EXPECT_EQ(engine_->Get(kAlice, JobId("4"))->queue_position, 2);
 }
 
 TEST_F(EngineObserversTest, SessionsShareFairly) {
