@@ -63,8 +63,8 @@ Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, 
           {history_.times(), scheduler_, clock, options_.allocation_end, options_.end_margin, options_.has_successor}),
       held_({jobs_, scheduler_, binder_, arrays_, history_, clock, [this](Job& job) { Queue(job); }}),
       whys_({jobs_, scheduler_, history_.times(), history_.bias(), admission_, clock}),
-      sweeps_({jobs_, scheduler_, binder_, arrays_, sessions_, clock_, options_.job_log.get(), options_.inline_bytes,
-               devices_.LaneCount()}),
+      sweeps_({jobs_, scheduler_, binder_, arrays_, sessions_, clock_, history_, options_.job_log.get(),
+               options_.inline_bytes, devices_.LaneCount()}),
       drain_(
           {jobs_, activities_, arrays, clock, [this](Job& job, const std::string& why) { CutOff(job, why); }, log_}) {
   arrays_.SetReclaim([this](std::uint64_t bytes) { return sessions_.Reclaim(bytes); });
@@ -152,7 +152,7 @@ absl::Status Engine::Place(Job& job, Scheduler::Limit limit) {
     return session.status();
   }
   job.session = *std::move(session);
-  job.principal = std::hash<std::string>()(job.owner.token);
+  job.token = std::hash<std::string>()(job.owner.token);
   job.share = job.session->share;
   return absl::OkStatus();
 }

@@ -56,20 +56,19 @@ const DeviceNeed* WithoutRoom(const Standing& standing) {
   return least;
 }
 
-// So many of its kind, on a device where it has place and room, are as many as should run there at a time; 0: that is
-// not what it waits for.
-std::uint32_t MostOfItsKind(const Standing& standing) {
-  std::uint32_t most = 0;
+// The device whose limit of its kind is all that keeps it waiting; null: it waits for something else.
+const Standing::Device* WhereItsKindIsLimited(const Standing& standing) {
+  const Standing::Device* limited = nullptr;
   for (const DeviceNeed& need : standing.own.needs) {
     const Standing::Device& device = standing.devices[need.device];
     if (device.lost || device.free_places < standing.own.places || !device.room.Fits(need.extra_bytes)) continue;
     const auto running = std::count_if(standing.running.begin(), standing.running.end(), [&](const auto& one) {
       return one.beside && one.device == need.device && one.kind == standing.own.kind;
     });
-    if (running < device.MostOf(standing.own.kind)) return 0;  // it begins there
-    most = std::max(most, device.MostOf(standing.own.kind));
+    if (running < device.MostOf(standing.own.kind)) return nullptr;  // it begins there
+    limited = &device;
   }
-  return most;
+  return limited;
 }
 
 // By the order in which they began and wait, as for a job that is not submitted yet.
@@ -201,10 +200,14 @@ void Whys::OfQueued(const Standing& standing, WhyReport& report) const {
     report.cause = WaitCause::kMemory;
     report.memory = MemoryOn(*without_room, standing);
   } else {
-    report.most_together = report.ahead.all() == 0 ? MostOfItsKind(standing) : 0;
-    report.cause = report.ahead.all() > 0     ? WaitCause::kOrder
-                   : report.most_together > 0 ? WaitCause::kKind
-                                              : WaitCause::kPlace;
+    const Standing::Device* const limited = report.ahead.all() == 0 ? WhereItsKindIsLimited(standing) : nullptr;
+    report.cause = report.ahead.all() > 0 ? WaitCause::kOrder
+                   : limited != nullptr   ? WaitCause::kKind
+                                          : WaitCause::kPlace;
+    if (limited != nullptr) {
+      report.most_together = limited->MostOf(standing.own.kind);
+      report.limited_on = limited->id;
+    }
   }
   std::vector<std::string> devices;
   for (const DeviceNeed& need : standing.own.needs) {

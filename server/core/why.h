@@ -48,7 +48,8 @@ struct WhyReport {
   EntriesAhead ahead;
   std::size_t ahead_in_turn = 0;
   std::string places;                             // kPlace: "a lane of gpu0"
-  std::uint32_t most_together = 0;                // kKind: so many run at a time on the device of others[0]
+  std::uint32_t most_together = 0;                // kKind: so many run at a time on...
+  std::string limited_on;                         // ... this device
   std::optional<nanoseconds> starts_in, ends_in;  // probably, from now
   std::string no_forecast;                        // why neither is known
   std::optional<RunTimes::Estimate> run_time;

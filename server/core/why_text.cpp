@@ -88,8 +88,9 @@ std::string CauseText(const WhyReport& report) {
     case WaitCause::kNextDaemon:
       return "for the next daemon: this one ends";
     case WaitCause::kKind:
-      return absl::StrCat("for others like it: more than ", report.most_together,
-                          " at a time were measured not to be quicker", OthersText(report, /*with_bytes=*/false));
+      return absl::StrCat("for others like it: ", report.most_together, report.most_together == 1 ? " runs" : " run",
+                          " at a time on ", report.limited_on, ", by what was measured or to measure it",
+                          OthersText(report, /*with_bytes=*/false));
     case WaitCause::kJournal:
       return "until it is written down";
     case WaitCause::kNone:

@@ -51,8 +51,11 @@ def daemon(name, *flags):
 def stand_back(pid):
     """Threads of the process that compute get the processor only when nobody else wants it."""
     def used():
-        return {task.name: sum(map(int, (task / "stat").read_text().rsplit(") ", 1)[1].split()[11:13]))
-                for task in pathlib.Path(f"/proc/{pid}/task").iterdir()}
+        ticks = {}
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # it has ended
+                ticks[task.name] = sum(map(int, (task / "stat").read_text().rsplit(") ", 1)[1].split()[11:13]))
+        return ticks
 
     before = used()
     time.sleep(1)

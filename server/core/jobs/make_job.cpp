@@ -52,6 +52,7 @@ std::shared_ptr<Job> MakeJob(const Principal& who, const JobRequest& request, Bo
                              std::uint64_t inline_bytes) {
   auto job = std::make_shared<Job>();
   job->owner = who;
+  job->comparable = request.work == nullptr;
   job->request_key = std::move(request_key);
   job->payload_hash = request.payload_hash;
   job->label = request.label;

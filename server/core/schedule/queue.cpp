@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <cassert>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 namespace hotplate::core {
 
 bool JobQueue::Before(const Line& a, const Line& b) {
   const auto order = [](const Line& line) {
-    return std::tuple(line.share->principal->running, line.share->principal->served, line.share->running,
-                      line.share->served, line.first->sequence);
+    return std::tuple(line.share->token->running, line.share->token->served, line.share->running, line.share->served,
+                      line.first->sequence);
   };
   return order(a) < order(b);
 }
@@ -40,13 +41,13 @@ void KindCounts::Take(RunTimes::Kind kind) {
 }
 
 JobQueue::Share& JobQueue::ShareOf(const QueueEntry& entry) {
-  const auto [at, is_new] = shares_.try_emplace(entry.share);
+  const auto [at, is_new] = shares_.try_emplace(IdOf(entry));
   Share& share = at->second;
   if (!is_new) return share;
-  const auto [principal, is_new_too] = principals_.try_emplace(entry.principal);
-  if (is_new_too) principal->second.served = principal_served_now_;
-  share.served = served_now_;
-  share.principal = &principal->second;
+  const auto [token, is_new_too] = tokens_.try_emplace(entry.token);
+  if (is_new_too) token->second.served = served_now_;
+  share.served = token->second.share_served_now;
+  share.token = &token->second;
   return share;
 }
 
@@ -54,7 +55,7 @@ void JobQueue::Push(QueueEntry& entry) {
   assert(!entry.queued && entry.devices != 0);
   Share& share = ShareOf(entry);
   ++share.waiting;
-  ++share.principal->waiting;
+  ++share.token->waiting;
 
   std::vector<Line>& lines = levels_[entry.priority].lines;
   auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& one) { return one.Holds(entry); });
@@ -63,7 +64,7 @@ void JobQueue::Push(QueueEntry& entry) {
   entry.queued = true;
   if (line == lines.end()) {
     entry.previous = nullptr;
-    lines.push_back({entry.share, entry.devices, entry.home, entry.for_worker(), &share, &entry, &entry});
+    lines.push_back({IdOf(entry), entry.devices, entry.home, entry.for_worker(), &share, &entry, &entry});
     line = lines.end() - 1;
   } else {
     entry.previous = line->last;
@@ -84,7 +85,7 @@ void JobQueue::Unlink(Level& level, std::size_t line_index, QueueEntry& entry) {
   entry.previous = entry.next = nullptr;
   entry.queued = false;
   --line.share->waiting;
-  --line.share->principal->waiting;
+  --line.share->token->waiting;
   --size_;
   for_workers_ -= entry.for_worker() ? 1 : 0;
   with_home_ -= entry.home != 0 ? 1 : 0;
@@ -117,17 +118,17 @@ QueueEntry* JobQueue::FirstThatFits(const Line& line, bool hold, absl::FunctionR
   for (int looked = 0; entry != nullptr && looked < kMostLookedBehind; ++looked, entry = entry->next) {
     const Fit fit = fits(*entry);
     if (fit == Fit::kYes) return entry;
+    if (fit == Fit::kWaitsForItsKind) continue;
     held = hold && entry->overtaken >= kMaxOvertaken;
-    if (held) return nullptr;
-    passed.push_back(entry);
-    if (fit == Fit::kNo) return nullptr;
+    if (!held) passed.push_back(entry);
+    return nullptr;
   }
   return nullptr;
 }
 
 QueueEntry* JobQueue::Pop(unsigned device, bool for_worker, bool hold, absl::FunctionRef<Fit(QueueEntry&)> fits) {
   if (size_ == 0) return nullptr;
-  std::vector<QueueEntry*> passed;  // that may not run now, best first
+  std::vector<QueueEntry*> passed;  // entries without room, best first
   for (auto& [priority, level] : levels_) {
     for (Line& line : level.lines) line.passed = (line.devices >> device & 1) == 0 || line.for_worker != for_worker;
     while (true) {
@@ -140,9 +141,10 @@ QueueEntry* JobQueue::Pop(unsigned device, bool for_worker, bool hold, absl::Fun
       bool held = false;
       if (QueueEntry* const next = FirstThatFits(level.lines[best], hold, fits, passed, held)) {
         Share& share = *level.lines[best].share;
-        served_now_ = std::max(served_now_, share.served);
-        principal_served_now_ = std::max(principal_served_now_, share.principal->served);
-        for (Account* const account : {static_cast<Account*>(&share), share.principal}) {
+        TokenAccount& token = *share.token;
+        served_now_ = std::max(served_now_, token.served);
+        token.share_served_now = std::max(token.share_served_now, share.served);
+        for (Account* const account : {static_cast<Account*>(&share), static_cast<Account*>(&token)}) {
           ++account->served;
           ++account->running;
         }
@@ -158,25 +160,25 @@ QueueEntry* JobQueue::Pop(unsigned device, bool for_worker, bool hold, absl::Fun
 }
 
 void JobQueue::Finished(const QueueEntry& entry) {
-  const auto at = shares_.find(entry.share);
+  const auto at = shares_.find(IdOf(entry));
   assert(at != shares_.end() && at->second.running > 0);
   --at->second.running;
-  --at->second.principal->running;
+  --at->second.token->running;
   ForgetIfIdle(entry);
 }
 
 void JobQueue::ForgetIfIdle(const QueueEntry& entry) {
   const auto is_idle = [](const Account& account) { return account.waiting == 0 && account.running == 0; };
-  const auto at = shares_.find(entry.share);
-  const bool principal_is_idle = is_idle(*at->second.principal);
-  if (is_idle(at->second)) shares_.erase(at);
-  if (principal_is_idle) principals_.erase(entry.principal);
+  const auto share = shares_.find(IdOf(entry));
+  if (is_idle(share->second)) shares_.erase(share);
+  const auto token = tokens_.find(entry.token);
+  if (is_idle(token->second)) tokens_.erase(token);
 }
 
 void JobQueue::EachLineBeside(const QueueEntry& entry,
                               absl::FunctionRef<void(const Line&, std::size_t ahead)> visit) const {
   const auto level = levels_.find(entry.priority);
-  const auto own = shares_.find(entry.share);
+  const auto own = shares_.find(IdOf(entry));
   if (level == levels_.end() || own == shares_.end()) return;
   struct Met {
     std::size_t waiting = 0, earlier = 0;  // of an account's entries, all and those that came before this one
@@ -202,31 +204,31 @@ void JobQueue::EachLineBeside(const QueueEntry& entry,
     for (const Line& line : higher.lines) {
       if (!line.Meets(entry)) continue;
       met_by(*line.share).served += line.ranks.present();
-      met_by(*line.share->principal).served += line.ranks.present();
+      met_by(*line.share->token).served += line.ranks.present();
     }
   }
   for (const Line& line : level->second.lines) {
     if (!line.Meets(entry)) continue;
-    for (const Account* const account : {static_cast<Account*>(line.share), line.share->principal}) {
+    for (const Account* const account : {static_cast<Account*>(line.share), static_cast<Account*>(line.share->token)}) {
       Met& one = met_by(*account);
       one.waiting += line.ranks.present();
       one.earlier += EarlierIn(line, entry);
     }
   }
-  // How often its own share, and then its own principal, are served before it.
-  const Account* const principal = own->second.principal;
+  // How often its own share, and then its own token, are served before it.
+  const Account* const token = own->second.token;
   const std::uint64_t turn = met_by(own->second).served + met_by(own->second).earlier;
-  std::uint64_t principals_turn = met_by(*principal).served;
+  std::uint64_t tokens_turn = met_by(*token).served;
   for (const Line& line : level->second.lines) {
-    if (!line.Meets(entry) || line.share->principal != principal) continue;
+    if (!line.Meets(entry) || line.share->token != token) continue;
     const std::size_t ahead =
-        line.share_id == entry.share ? EarlierIn(line, entry) : met_by(*line.share).AheadIn(line, turn);
-    principals_turn += ahead;
+        line.share_id == IdOf(entry) ? EarlierIn(line, entry) : met_by(*line.share).AheadIn(line, turn);
+    tokens_turn += ahead;
     visit(line, ahead);
   }
   for (const Line& line : level->second.lines) {
-    if (!line.Meets(entry) || line.share->principal == principal) continue;
-    visit(line, met_by(*line.share->principal).AheadIn(line, principals_turn));
+    if (!line.Meets(entry) || line.share->token == token) continue;
+    visit(line, met_by(*line.share->token).AheadIn(line, tokens_turn));
   }
 }
 
@@ -241,7 +243,7 @@ EntriesAhead JobQueue::Ahead(const QueueEntry& entry) const {
     for (const Line& line : level.lines) ahead.of_higher_priority += line.Meets(entry) ? line.ranks.present() : 0;
   }
   EachLineBeside(entry, [&](const Line& line, std::size_t number) {
-    (line.share_id == entry.share ? ahead.of_own_share : ahead.of_others) += number;
+    (line.share_id == IdOf(entry) ? ahead.of_own_share : ahead.of_others) += number;
   });
   return ahead;
 }
@@ -265,7 +267,7 @@ std::vector<const QueueEntry*> JobQueue::FirstAhead(const QueueEntry& entry, std
   std::vector<const QueueEntry*> first;
   struct Cursor {
     const QueueEntry* next;
-    std::uint64_t *of_principal, *of_share;  // served, with those that are in `first`
+    std::uint64_t *of_token, *of_share;  // served, with those that are in `first`
   };
   std::unordered_map<const Account*, std::uint64_t> served;
   const auto served_of = [&served](const Account& account) {
@@ -276,16 +278,16 @@ std::vector<const QueueEntry*> JobQueue::FirstAhead(const QueueEntry& entry, std
     std::vector<Cursor> cursors;
     for (const Line& line : level.lines) {
       if (!line.Meets(entry)) continue;
-      cursors.push_back({line.first, served_of(*line.share->principal), served_of(*line.share)});
+      cursors.push_back({line.first, served_of(*line.share->token), served_of(*line.share)});
     }
     while (!cursors.empty() && first.size() < limit) {
       const auto best = std::min_element(cursors.begin(), cursors.end(), [&](const Cursor& a, const Cursor& b) {
-        return std::tuple(*a.of_principal, *a.of_share, a.next->sequence) <
-               std::tuple(*b.of_principal, *b.of_share, b.next->sequence);
+        return std::tuple(*a.of_token, *a.of_share, a.next->sequence) <
+               std::tuple(*b.of_token, *b.of_share, b.next->sequence);
       });
       if (best->next == &entry) return first;
       first.push_back(best->next);
-      ++*best->of_principal;
+      ++*best->of_token;
       ++*best->of_share;
       best->next = best->next->next;
       if (best->next == nullptr) cursors.erase(best);

@@ -1,6 +1,6 @@
-// The order of waiting jobs: higher priority first, then the principal (a token) with the fewest running and then the
-// fewest served jobs, then likewise the share of it (a session), then first come. A pure data structure: no threads, no
-// clock; its owner guards it.
+// The order of waiting jobs: higher priority first, then the token with the fewest running and then the fewest served
+// jobs, then likewise the share of it (a session), then first come. A pure data structure: no threads, no clock; its
+// owner guards it.
 //
 // Entries of one share with the same set of devices and the same home, and of those for lanes or those for workers,
 // stand in one line and do not overtake each other, unless one waits for others of its kind. The head of a line may
@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -29,13 +28,14 @@ struct QueueEntry {
   // Set before Push, unchanged while queued.
   int priority = 0;
   std::uint64_t sequence = 0;               // rises with every entry: first come
-  std::uint64_t principal = 0;              // whom it is counted against
-  std::uint64_t share = 0;                  // and which part of that one; of one principal for good
+  std::uint64_t token = 0;                  // whom it is counted against, as a number
+  std::uint64_t share = 0;                  // and which part of that one
   std::uint64_t devices = 0;                // bit i: may run on device i; at least one
   std::uint64_t home = 0;                   // one of these bits: the device that has the inputs; 0: none
   std::uint64_t turn = 0;                   // schedule/turns.h; 0: none
   std::uint32_t workers = 0;                // of a device's places for workers; 0: a lane
   RunTimes::Kind kind = RunTimes::kNoKind;  // whose run times foretell its own
+  bool comparable = false;                  // runs of its kind are alike; not so of programs that share a label
   bool for_worker() const { return workers > 0; }
 
   // For the scheduler, unchanged until the entry has run; the kernel for good.
@@ -101,7 +101,8 @@ class JobQueue {
   // Takes out an entry that is queued, from wherever it stands.
   void Remove(QueueEntry& entry);
 
-  // Whether an entry may run now. The first few behind one that waits for its kind may pass it in its own line.
+  // Whether an entry may run now. Entries behind one that waits for its kind may pass it, the first few of its own line
+  // too: no room is made by keeping the device from them.
   enum class Fit { kYes, kNo, kWaitsForItsKind };
   static constexpr int kMostLookedBehind = 32;
   // Takes out what `device` should run next, in a lane or in a worker's place, and counts it as running for its share;
@@ -134,11 +135,16 @@ class JobQueue {
     // Jobs popped, on a scale common to all: one that comes back after a pause starts where the others are.
     std::uint64_t served = 0;
   };
-  struct Share : Account {
-    Account* principal = nullptr;
+  struct TokenAccount : Account {
+    std::uint64_t share_served_now = 0;  // of its share popped last
   };
+  struct Share : Account {
+    TokenAccount* token = nullptr;
+  };
+  using ShareId = std::pair<std::uint64_t, std::uint64_t>;  // token, share
   struct Line {
-    std::uint64_t share_id, devices, home;
+    ShareId share_id;
+    std::uint64_t devices, home;
     bool for_worker;
     Share* share;
     QueueEntry* first;
@@ -152,7 +158,7 @@ class JobQueue {
       return for_worker == entry.for_worker() && (devices & entry.devices) != 0;
     }
     bool Holds(const QueueEntry& entry) const {
-      return share_id == entry.share && devices == entry.devices && home == entry.home &&
+      return share_id == IdOf(entry) && devices == entry.devices && home == entry.home &&
              for_worker == entry.for_worker();
     }
   };
@@ -160,8 +166,9 @@ class JobQueue {
     std::vector<Line> lines;  // none is empty
   };
 
-  // The first of the line that may run, null if none is found. Those before it are added to `passed`; `held` tells that
-  // one of them has been passed too often.
+  static ShareId IdOf(const QueueEntry& entry) { return {entry.token, entry.share}; }
+  // The first of the line that may run, null if none is found. One before it that has no room is added to `passed`;
+  // `held`: it has been passed too often.
   static QueueEntry* FirstThatFits(const Line& line, bool hold, absl::FunctionRef<Fit(QueueEntry&)> fits,
                                    std::vector<QueueEntry*>& passed, bool& held);
   void Unlink(Level& level, std::size_t line, QueueEntry& entry);
@@ -175,11 +182,11 @@ class JobQueue {
 
   std::size_t capacity_;
   std::size_t size_ = 0, for_workers_ = 0, with_home_ = 0;
-  std::uint64_t served_now_ = 0, principal_served_now_ = 0;  // of those popped last
+  std::uint64_t served_now_ = 0;  // of the token popped last
   // Never shrinks: priorities are bounded by whoever pushes.
   std::map<int, Level, std::greater<>> levels_;
-  std::unordered_map<std::uint64_t, Share> shares_;
-  std::unordered_map<std::uint64_t, Account> principals_;
+  std::map<ShareId, Share> shares_;
+  std::map<std::uint64_t, TokenAccount> tokens_;
 };
 
 }  // namespace hotplate::core

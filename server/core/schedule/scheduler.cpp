@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status.h"
 
@@ -137,17 +138,14 @@ Scheduler::Seat* Scheduler::BorrowedFor(const QueueEntry& entry) {
   if (warm == device->warm.end() || !warm->second) return nullptr;
 
   // The only one, and it fits.
-  queue_.Pop(device->index, /*for_worker=*/false, /*hold=*/false, [](const QueueEntry&) { return JobQueue::Fit::kYes; });
+  queue_.Pop(device->index, /*for_worker=*/false, /*hold=*/false,
+             [](const QueueEntry&) { return JobQueue::Fit::kYes; });
   Seat* const seat = device->idle.back();
   device->idle.pop_back();
   seat->borrowed_ = true;
   ++ran_borrowed_;
   ++borrowed_;
   return seat;
-}
-
-std::string Scheduler::WhyLost(const DeviceState& device) {
-  return device.still_lost.empty() ? device.lost : absl::StrCat(device.lost, "; ", device.still_lost);
 }
 
 bool Scheduler::Fits(const DeviceState& device, const QueueEntry& entry) {
@@ -165,11 +163,11 @@ Scheduler::DeviceState* Scheduler::HomeOf(const QueueEntry& entry) const {
 bool Scheduler::IsLeftToHome(const DeviceState& device, const QueueEntry& entry) const {
   const DeviceState* const home = HomeOf(entry);
   if (home == nullptr || home == &device || entry.overtaken >= kMostLeft) return false;
-  return home->running - home->running_workers < home->lanes && Fits(*home, entry);
+  return home->running - home->running_workers < home->lanes && Fits(*home, entry) && !IsCrowded(*home, entry);
 }
 
 bool Scheduler::IsCrowded(const DeviceState& device, const QueueEntry& entry) {
-  if (entry.for_worker() || entry.kind == RunTimes::kNoKind || device.running == device.running_workers) return false;
+  if (entry.for_worker() || !entry.comparable || device.running == device.running_workers) return false;
   const auto of_its_kind = std::count_if(device.seats.begin(), device.seats.end(), [&](const Seat* seat) {
     return seat->current_ != nullptr && !seat->for_worker_ && seat->current_->kind == entry.kind;
   });
@@ -180,6 +178,17 @@ bool Scheduler::IsCrowded(const DeviceState& device, const QueueEntry& entry) {
 void Scheduler::CountCrowd(DeviceState& device, SteadyTime now) {
   device.crowd += static_cast<double>(device.running) * static_cast<double>((now - device.crowd_at).count());
   device.crowd_at = now;
+}
+
+void Scheduler::NoteBesideItsKind(const Seat& seat, SteadyTime now, bool completed) {
+  DeviceState& device = *seat.device_;
+  const QueueEntry& entry = *seat.current_;
+  if (entry.for_worker() || !entry.comparable || entry.kind <= RunTimes::kMoment) return;
+  if (!completed) return device.side_by_side.EndedOtherwise(entry.kind);
+  const nanoseconds time = now - seat.since_;
+  std::optional<double> together;
+  if (seat.tells_) together = (device.crowd - seat.crowd_since_) / static_cast<double>(time.count());
+  device.side_by_side.Ran(entry.kind, together, time);
 }
 
 bool Scheduler::HoldsFor(const DeviceState& device, bool for_worker) {
@@ -193,8 +202,8 @@ Scheduler::Begun Scheduler::Begin(Seat& seat, QueueEntry& entry) {
   seat.since_ = clock_.Now();
   seat.shared_ = false;
   if (device.warm.size() >= kMostWarm && !device.warm.contains(entry.kernel->number())) device.warm.clear();
-  const bool cold = device.warm.try_emplace(entry.kernel->number(), false).second;
-  seat.tells_ = !cold;
+  const auto [warm, cold] = device.warm.try_emplace(entry.kernel->number(), false);
+  seat.tells_ = warm->second;
   CountCrowd(device, seat.since_);
   seat.crowd_since_ = device.crowd;
   ++running_;
@@ -217,13 +226,20 @@ Scheduler::Begun Scheduler::Take(Seat& seat) {
   DeviceState& device = *seat.device_;
   while (true) {
     if (stopping_ || !device.lost.empty()) return {};
+    absl::InlinedVector<RunTimes::Kind, 4> crowded;
     QueueEntry* const entry =
         queue_.Pop(device.index, seat.for_worker_, HoldsFor(device, seat.for_worker_), [&](QueueEntry& one) {
           mutex_.AssertHeld();
           const bool fits = Fits(device, one);
-          one.lacked_room |= !fits;
+          one.lacked_room |= !fits && one.previous == nullptr;  // it was its turn
           if (!fits || IsLeftToHome(device, one)) return JobQueue::Fit::kNo;
-          return IsCrowded(device, one) ? JobQueue::Fit::kWaitsForItsKind : JobQueue::Fit::kYes;
+          if (!one.comparable) return JobQueue::Fit::kYes;
+          // The same for all of a kind, of which many may wait.
+          if (std::find(crowded.begin(), crowded.end(), one.kind) != crowded.end())
+            return JobQueue::Fit::kWaitsForItsKind;
+          if (!IsCrowded(device, one)) return JobQueue::Fit::kYes;
+          crowded.push_back(one.kind);
+          return JobQueue::Fit::kWaitsForItsKind;
         });
     seat.called_.store(false, std::memory_order_relaxed);
     if (entry != nullptr) {
@@ -258,12 +274,7 @@ bool Scheduler::Finished(Seat& seat, bool completed) {
   const QueueEntry& entry = *seat.current_;
   device.busy += BusyTime(seat, now);
   CountCrowd(device, now);
-  if (completed && !seat.for_worker_ && entry.kind > RunTimes::kMoment) {
-    const nanoseconds time = now - seat.since_;
-    std::optional<double> together;
-    if (seat.tells_) together = (device.crowd - seat.crowd_since_) / static_cast<double>(time.count());
-    device.side_by_side.Ran(entry.kind, together, time);
-  }
+  NoteBesideItsKind(seat, now, completed);
   seat.current_ = nullptr;
   --running_;
   if (--device.running == 0) device.occupied += now - device.occupied_since;
@@ -314,63 +325,10 @@ Scheduler::DeviceState* Scheduler::LeastBusy(const QueueEntry& entry) {
   DeviceState* best = nullptr;
   for (const std::unique_ptr<DeviceState>& device : devices_) {
     if ((entry.devices >> device->index & 1) == 0 || device->IdleFor(entry.for_worker()).empty()) continue;
-    if (IsCrowded(*device, entry)) continue;  // whoever ends there looks for itself
+    if (IsCrowded(*device, entry)) continue;  // the lane that ends there looks at the queue
     if (best == nullptr || device->running < best->running) best = device.get();
   }
   return best;
-}
-
-std::optional<std::vector<QueueEntry*>> Scheduler::Lose(unsigned index, const std::string& why) {
-  std::vector<QueueEntry*> stranded;
-  MutexLock lock(mutex_);
-  DeviceState& device = *devices_[index];
-  if (!device.lost.empty()) return std::nullopt;
-  device.lost = why;
-  any_lost_.store(true);
-  std::uint64_t healthy = 0;
-  for (const std::unique_ptr<DeviceState>& one : devices_) {
-    if (one->lost.empty()) healthy |= std::uint64_t{1} << one->index;
-  }
-  const auto look = [&](QueueEntry& entry) {
-    if ((entry.devices & healthy) == 0) stranded.push_back(&entry);
-  };
-  // Those aside first: as others leave the queue, they may come there.
-  turns_.ForEach(look);
-  for (QueueEntry* const entry : stranded) turns_.Remove(*entry);
-  const std::size_t aside = stranded.size();
-  queue_.ForEach(look);
-  for (std::size_t i = aside; i < stranded.size(); ++i) {
-    queue_.Remove(*stranded[i]);
-    if (Seat* const called = CallFor(PassOn(stranded[i]->turn))) called->wake_.NotifyOne();
-  }
-  for (QueueEntry* const entry : stranded) entry->place = QueueEntry::Place::kOut;
-  // Its sleeping threads have nothing to wait for.
-  while (!device.idle.empty()) CallAndWake(device, /*for_worker=*/false);
-  while (!device.idle_workers.empty()) CallAndWake(device, /*for_worker=*/true);
-  return stranded;
-}
-
-bool Scheduler::StillLost(unsigned index, const std::string& why) {
-  MutexLock lock(mutex_);
-  return std::exchange(devices_[index]->still_lost, why) != why;
-}
-
-void Scheduler::Regain(unsigned index, std::uint64_t free_bytes) {
-  MutexLock lock(mutex_);
-  DeviceState& device = *devices_[index];
-  device.lost.clear();
-  device.still_lost.clear();
-  device.warm.clear();
-  device.room.free_bytes = free_bytes;
-  any_lost_.store(std::any_of(devices_.begin(), devices_.end(), [](const auto& one) { return !one->lost.empty(); }));
-}
-
-std::vector<std::string> Scheduler::LostDevices() const {
-  if (!any_lost_.load()) return {};
-  std::vector<std::string> lost;
-  MutexLock lock(mutex_);
-  for (const std::unique_ptr<DeviceState>& device : devices_) lost.push_back(WhyLost(*device));
-  return lost;
 }
 
 void Scheduler::Sample(const std::vector<std::uint64_t>& free_bytes, bool record_busy) {

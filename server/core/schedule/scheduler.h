@@ -192,13 +192,15 @@ class Scheduler {
   bool IsLeftToHome(const DeviceState& device, const QueueEntry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Null: it has none, or that one is lost.
   DeviceState* HomeOf(const QueueEntry& entry) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // So many of its kind run there that one more would make none of them end sooner.
+  // As many of its kind run there as the measurements allow.
   static bool IsCrowded(const DeviceState& device, const QueueEntry& entry);
   static void CountCrowd(DeviceState& device, SteadyTime now);
+  // For SideBySide, as the run ends.
+  static void NoteBesideItsKind(const Seat& seat, SteadyTime now, bool completed);
   // Whether something of this kind runs there, which makes room.
   static bool HoldsFor(const DeviceState& device, bool for_worker);
   std::vector<Standing::Device> DevicesFor(bool for_worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of the kinds that the standing names, how many run at a time on each device.
+  // Adds the limit of each kind that the standing names.
   void AddMostOfKinds(Standing& standing) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static Standing::Waiting WaitingAs(const QueueEntry& entry, const DescribeEntry& describe);
   static std::string WhyLost(const DeviceState& device);  // empty if it is not

@@ -46,16 +46,25 @@ std::uint32_t SideBySide::MostOf(RunTimes::Kind kind, std::uint32_t lanes) const
                       })->per_second;
   const auto fewest =
       std::find_if(rates.begin(), end, [&](const Rate& one) { return one.per_second >= kGoodEnough * best; });
-  // Whether more than ever ran together would be better still, nothing tells.
+  // Nothing larger was measured, and it may be better still.
   return fewest + 1 == end ? lanes : std::min(fewest->together, lanes);
 }
 
+void SideBySide::EndedOtherwise(RunTimes::Kind kind) {
+  const auto at = kinds_.find(kind);
+  if (at != kinds_.end() && at->second.InTrial()) ++at->second.trial_runs;
+}
+
 void SideBySide::Ran(RunTimes::Kind kind, std::optional<double> together, nanoseconds time) {
-  if (time < kShortest) return;
+  if (time < kShortest) {
+    kinds_.erase(kind);
+    return;
+  }
   if (kinds_.size() >= kMostKinds && !kinds_.contains(kind)) kinds_.clear();
   Measured& measured = kinds_[kind];
   if (++measured.runs > kRunsBeforeNew) measured = {};
-  measured.trial_runs += measured.InTrial() ? 1 : 0;
+  // Others of its kind may still run as the trial begins.
+  if (measured.InTrial() && (!together || *together < 1.5)) ++measured.trial_runs;
   if (!together) return;
   const double whole = std::round(*together);
   if (std::abs(*together - whole) > kFarthestFromWhole || whole < 1 || whole > kMostTogether) return;

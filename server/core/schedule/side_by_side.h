@@ -13,7 +13,7 @@
 
 namespace hotplate::core {
 
-// Of one device. Its owner guards it.
+// One for each device; guarded by its owner.
 class SideBySide {
  public:
   using nanoseconds = std::chrono::nanoseconds;
@@ -24,15 +24,18 @@ class SideBySide {
   static constexpr std::uint32_t kTrialRuns = 6;
   // Then all is measured again: a device changes with what else it does.
   static constexpr std::uint32_t kRunsBeforeNew = 256;
-  // Shorter runs count as nothing: nobody waits for them for long.
+  // With a shorter run all is forgotten of its kind: nobody waits for such for long.
   static constexpr nanoseconds kShortest = std::chrono::milliseconds(5);
   static constexpr std::size_t kMostKinds = 256;
 
-  // At most `lanes`: as few as have 0.9 of the best rate that was measured. All, as long as nothing tells.
+  // At most `lanes`: as few as have 0.9 of the best rate that was measured. `lanes` if too little was; 1 while it is
+  // tried how they run alone.
   std::uint32_t MostOf(RunTimes::Kind kind, std::uint32_t lanes) const;
   // A run has COMPLETED. `together`: so many of its kind, itself among them, were under way, on average, and nothing
   // else; none: something else was, too.
   void Ran(RunTimes::Kind kind, std::optional<double> together, nanoseconds time);
+  // A run has not COMPLETED: its time tells nothing.
+  void EndedOtherwise(RunTimes::Kind kind);
 
  private:
   static constexpr std::size_t kNewest = 5;  // runs of each number

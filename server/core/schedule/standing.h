@@ -23,7 +23,7 @@ struct Standing {
     std::uint32_t places = 0;  // lanes, or a worker's places: those of the entry's kind
     std::uint32_t free_places = 0;
     Room room;
-    // Kinds of those that wait, of which so many run at a time there, and not one for each place (SideBySide).
+    // Limits of waiting kinds, where they are below `places` (SideBySide).
     std::vector<std::pair<RunTimes::Kind, std::uint32_t>> most_of_kind = {};
     std::uint32_t MostOf(RunTimes::Kind kind) const;
   };
@@ -61,7 +61,7 @@ struct Standing {
   double unknown_ahead = 0;
   Waiting own;
 
-  // How many places one of this kind keeps from others of it: more than one where not as many run at a time.
+  // Places for each job of this kind that may run: more than one where the kind is limited.
   double PlacesForEachOf(RunTimes::Kind kind) const;
   // Fills in the times that it is said above are probable.
   void Foretell(const RunTimes& times);

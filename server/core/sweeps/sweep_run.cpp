@@ -116,9 +116,11 @@ absl::StatusOr<std::shared_ptr<Job>> SweepRun::MakeTask(const std::shared_ptr<Jo
   std::shared_ptr<Job> task = MakeJob(who_, request, *std::move(bound), "", parts_.inline_bytes);
   task->id = JobId(absl::StrCat(job->id.value(), ".", plan_->TaskOf(row)));
   task->sequence = job->sequence;
-  task->principal = job->principal;
+  task->token = job->token;
   task->share = job->share;
-  task->kind = job->kind;
+  // Tasks may differ in size.
+  task->kind =
+      job->kind == RunTimes::kMoment ? job->kind : parts_.history.KindOf(task->bound, task->work.get(), task->label);
   task->task_of = shared_from_this();
   task->row = row;
   task->submit_time = parts_.clock.Now();

@@ -34,6 +34,8 @@
 
 namespace hotplate::core {
 
+class RunHistory;
+
 class SweepRun : public std::enable_shared_from_this<SweepRun> {
  public:
   static constexpr nanoseconds kFlushInterval = std::chrono::milliseconds(100);
@@ -46,6 +48,7 @@ class SweepRun : public std::enable_shared_from_this<SweepRun> {
     ArrayStore& arrays;
     const Sessions& sessions;
     const Clock& clock;
+    RunHistory& history;
     JobLog* log;  // null: none
     std::uint64_t inline_bytes;
     std::size_t lanes;  // of all devices

@@ -133,6 +133,17 @@ TEST_F(StandingTest, TimesComeFromHistory) {
   EXPECT_EQ(Start(), seconds(13));
 }
 
+TEST_F(StandingTest, AKindThatIsLimitedWaitsForItsOwn) {
+  standing_.devices[0].places = standing_.devices[0].free_places = 2;
+  Runs("1", seconds(6));
+  standing_.running[0].kind = standing_.own.kind = 5;
+  EXPECT_EQ(Start(), seconds(0));
+  standing_.devices[0].most_of_kind = {{5, 1}};
+  EXPECT_EQ(Start(), seconds(6));
+  EXPECT_EQ(standing_.PlacesForEachOf(5), 2) << "one runs in two places";
+  EXPECT_EQ(standing_.PlacesForEachOf(6), 1);
+}
+
 TEST_F(StandingTest, TheFewThatTakeLongCountInAQueue) {
   RunTimes times;
   const RunTimes::Kind kind = times.KindOf("kernel", "", 0);
