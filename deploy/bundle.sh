@@ -6,13 +6,13 @@
 #   --name NAME   the tree is NAME-VERSION-linux-x86_64
 #   --add FOLDER  also packs FOLDER/programs/*, each as the daemon is, and FOLDER/tree as it is
 # Needs a release build: cmake --preset release -DHOTPLATE_TESTS=OFF && cmake --build --preset release
-# HOTPLATE_BUILD names another build folder. Refuses to write more than 60 MiB.
+# HOTPLATE_BUILD names another build folder. Refuses to write more than 63 MiB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=${HOTPLATE_BUILD:-build/release}
 out=build/bundle name=hotplate added=
-most=$((60 * 1024 * 1024))
+most=$((63 * 1024 * 1024))
 fail() { echo "bundle.sh: $*" >&2; exit 1; }
 while [ $# -gt 0 ]; do
   case $1 in

@@ -2,6 +2,7 @@
 """What Slurm does by control groups, with each version of the kernel's that this machine has: a job has its own devices alone,
 nothing that it started outlives it, and the daemon takes the memory and the processors that its group has for all that there is."""
 
+import contextlib
 import os
 import signal
 
@@ -45,7 +46,8 @@ class Groups:
         def killed(*_):
             for pid, words in self.strays("gpu1").items():
                 if words.startswith("hotplated "):
-                    os.kill(pid, signal.SIGKILL)
+                    with contextlib.suppress(ProcessLookupError):  # a child of one that was killed before it
+                        os.kill(pid, signal.SIGKILL)
 
         def cancelled(_, job):
             self.lab.lines("scancel", str(job))
