@@ -63,24 +63,40 @@ absl::Status Assembly::Start() {
   }
   FollowAllocation();
 
+  if (absl::Status status = MakeCredentials(); !status.ok()) return status;
+  if (absl::Status status = OpenJobIds(); !status.ok()) return status;
+  OpenJournal();
+  if (absl::Status status = OpenDevices(); !status.ok()) return status;
+  return Listen();
+}
+
+absl::Status Assembly::MakeCredentials() {
   if (!config_.insecure) {
-    for (const auto& [role, made] : {std::pair(Role::kDaemon, &identity_), {Role::kClient, &client_identity_}}) {
-      absl::StatusOr<Identity> identity = MakeIdentity(role);
-      if (!identity.ok()) return identity.status();
-      *made = *std::move(identity);
-    }
+    absl::StatusOr<ClientAuthority> authority = ClientAuthority::Make();
+    if (!authority.ok()) return authority.status();
+    authority_ = *std::move(authority);
+    absl::StatusOr<Identity> own = MakeIdentity(Role::kDaemon), client = authority_->MakeClient(kOwnerToken);
+    if (!own.ok()) return own.status();
+    if (!client.ok()) return client.status();
+    identity_ = *std::move(own);
+    client_identity_ = *std::move(client);
   }
   const absl::StatusOr<std::string> generation = RandomHex(8), secret = RandomHex(32);
   if (!generation.ok()) return generation.status();
   if (!secret.ok()) return secret.status();
   generation_ = *generation;
   secret_ = *secret;
-  authenticator_ =
-      std::make_shared<const Authenticator>(std::vector<Token>{{kOwnerToken, secret_, core::Scope::kAdmin}});
-  if (absl::Status status = OpenJobIds(); !status.ok()) return status;
-  OpenJournal();
-  if (absl::Status status = OpenDevices(); !status.ok()) return status;
-  return Listen();
+  authenticator_ = std::make_shared<Authenticator>(std::vector<Token>{{kOwnerToken, secret_, core::Scope::kAdmin}});
+  GuestTokens::Options guests;
+  guests.directory = config_.directory;
+  guests.daemon = config_.name;
+  guests.authority = authority_;
+  guests.authenticator = authenticator_;
+  guests.allowances = allowances_;
+  guests.note = [log = log_](const std::string& line) { log->info("{}", line); };
+  guests.warn = [log = log_](const std::string& line) { log->warn("{}", line); };
+  guests_ = std::make_unique<GuestTokens>(std::move(guests));
+  return absl::OkStatus();
 }
 
 void Assembly::GiveUp() {
@@ -150,11 +166,12 @@ absl::Status Assembly::OpenDevices() {
   limits.array_bytes = config_.max_array_bytes != 0 ? config_.max_array_bytes : limits.total_bytes;
   limits.longest_lease = config_.longest_lease;
   limits.first_number = job_ids_->FirstArray();
-  arrays_ = std::make_unique<core::ArrayStore>(limits, clock_);
+  arrays_ = std::make_unique<core::ArrayStore>(limits, clock_, allowances_);
   SpareMemory::Keep(host.bytes / 16);
   program_bytes_ = config_.program_bytes != 0 ? config_.program_bytes : host.bytes;
 
   core::EngineOptions options;
+  options.allowances = allowances_;
   absl::StatusOr<core::NumberBlock> numbers = job_ids_->Claim(core::JobNumbers::kFirstSize);
   // The folder of job ids may be younger than the journal.
   const std::uint64_t last = durable_ != nullptr ? durable_->last_number() : 0;
@@ -213,6 +230,7 @@ ServiceContext::Parts Assembly::Parts() const {
   parts.engine = engine_.get();
   parts.telemetry = telemetry_.get();
   parts.authenticator = authenticator_;
+  parts.guests = guests_.get();
   parts.control = control_.get();
   parts.bounds.max_array_bytes = arrays_->limits().array_bytes;
   std::vector<std::string> missing;
@@ -314,6 +332,7 @@ absl::Status Assembly::Listen() {
   options.unix_socket = config_.unix_socket;
   options.identity = identity_;
   if (client_identity_) options.client = *client_identity_;
+  if (authority_) options.client_roots = authority_->certificate_pem();
   options.message_bytes = config_.message_bytes;
   options.keepalive = config_.keepalive;
   options.warn = [log = log_](const std::string& line) { log->warn("{}", line); };
@@ -363,6 +382,7 @@ absl::Status Assembly::Publish(const std::string& listen, std::uint16_t port) {
     record_ = std::move(record);
     if (const auto end = end_->Get()) wire::ToProto(*end, *record_->mutable_allocation_end_time());
     if (absl::Status status = slot_->Publish(*record_); !status.ok()) return status;
+    guests_->Publish(*record_);
   }
   log_->info("serving \"{}\" at {}{} (hotplated {}, pid {}{}), record {}", config_.name, addresses[0],
              port != 0 ? fmt::format(":{}", port) : std::string(), kVersion, getpid(),
@@ -441,6 +461,7 @@ void Assembly::EndChanged(std::optional<core::WallTime> before, core::WallTime n
   if (absl::Status status = slot_->Update(*record_); !status.ok()) {
     log_->warn("the record keeps the old end: {}", std::string(status.message()));
   }
+  guests_->Publish(*record_);
 }
 
 }  // namespace hotplate::server

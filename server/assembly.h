@@ -24,6 +24,7 @@
 #include "server/slurm/allocation.h"
 #include "server/slurm/allocation_end.h"
 #include "server/slurm/kill_wait.h"
+#include "server/tokens/guest_tokens.h"
 #include "server/workers/function_table.h"
 #include "server/workers/supervisor.h"
 #include "server/workers/warm_pythons.h"
@@ -69,6 +70,7 @@ class Assembly {
   }
 
  private:
+  absl::Status MakeCredentials();
   absl::Status OpenJobIds();
   void OpenJournal();
   void RestoreJobs();
@@ -103,9 +105,13 @@ class Assembly {
   Allocation allocation_;
   std::shared_ptr<spdlog::logger> log_;
   std::optional<EndpointSlot> slot_;
-  std::optional<Identity> identity_, client_identity_;  // both or none
+  // All or none.
+  std::optional<Identity> identity_, client_identity_;
+  std::optional<ClientAuthority> authority_;  // of clients
   std::string generation_, secret_;
-  std::shared_ptr<const Authenticator> authenticator_;
+  std::shared_ptr<Authenticator> authenticator_;
+  const std::shared_ptr<core::Allowances> allowances_ = std::make_shared<core::Allowances>();
+  std::unique_ptr<GuestTokens> guests_;
   std::unique_ptr<Control> control_;
   std::unique_ptr<JobIds> job_ids_;
   std::shared_ptr<DurableJobs> durable_;  // null: there is no journal

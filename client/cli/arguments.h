@@ -14,7 +14,7 @@
 namespace hotplate::cli {
 
 // The kinds of words that a shell can complete.
-enum class Offer { kNothing, kFile, kCommand, kHelp, kKernel, kJob, kArray, kServer, kSite, kChoices };
+enum class Offer { kNothing, kFile, kCommand, kHelp, kKernel, kJob, kArray, kServer, kSite, kToken, kChoices };
 
 struct OptionSpec {
   std::string names;  // "-o,--output": it is asked for by its first long one

@@ -8,13 +8,13 @@ namespace hotplate::cli {
 
 const std::vector<Command>& Commands() {
   static const std::vector<Command> commands = {
-      UpCommand(),         DownCommand(),    StatusCommand(),   UseCommand(),     LogsCommand(),       SitesCommand(),
-      PartitionsCommand(), KernelsCommand(), DescribeCommand(), RunCommand(),     EvalCommand(),       SubmitCommand(),
-      GraphCommand(),      ExecCommand(),    PythonCommand(),   EnvCommand(),     WorkersCommand(),    JobsCommand(),
-      ShowCommand(),       WhyCommand(),     HistoryCommand(),  WatchCommand(),   WaitCommand(),       CancelCommand(),
-      ResultCommand(),     PutCommand(),     GetCommand(),      ArraysCommand(),  FreeCommand(),       DevicesCommand(),
-      TopCommand(),        MetricsCommand(), CacheCommand(),    JournalCommand(), CompletionCommand(), VersionCommand(),
-      HelpCommand(),
+      UpCommand(),         DownCommand(),    StatusCommand(),     UseCommand(),     TokenCommand(),    JoinCommand(),
+      LogsCommand(),       SitesCommand(),   PartitionsCommand(), KernelsCommand(), DescribeCommand(), RunCommand(),
+      EvalCommand(),       SubmitCommand(),  GraphCommand(),      ExecCommand(),    PythonCommand(),   EnvCommand(),
+      WorkersCommand(),    JobsCommand(),    ShowCommand(),       WhyCommand(),     HistoryCommand(),  WatchCommand(),
+      WaitCommand(),       CancelCommand(),  ResultCommand(),     PutCommand(),     GetCommand(),      ArraysCommand(),
+      FreeCommand(),       DevicesCommand(), TopCommand(),        MetricsCommand(), CacheCommand(),    JournalCommand(),
+      CompletionCommand(), VersionCommand(), HelpCommand(),
   };
   return commands;
 }

@@ -19,6 +19,8 @@ Command UpCommand();
 Command DownCommand();
 Command StatusCommand();
 Command UseCommand();
+Command TokenCommand();
+Command JoinCommand();
 Command LogsCommand();
 Command SitesCommand();
 Command PartitionsCommand();

@@ -59,6 +59,8 @@ std::string OfferedWords(Offer offer, const std::vector<std::string>& choices,
       return "$(hotplate use --quiet 2>/dev/null)";
     case Offer::kSite:
       return "$(hotplate sites --quiet 2>/dev/null)";
+    case Offer::kToken:
+      return "$(hotplate token list --quiet 2>/dev/null)";
     case Offer::kChoices:
       return Join(choices, " ");
     case Offer::kFile:
@@ -73,10 +75,11 @@ std::string FirstWords(const Command& command, const std::vector<v1::KernelSpec>
   return OfferedWords(command.positionals[0].offer, command.positionals[0].choices, kernels);
 }
 
-// The words after the first one, where they are daemons.
+// The words after the first one, where they are daemons or tokens.
 std::string SecondWords(const Command& command, const std::vector<v1::KernelSpec>& kernels) {
-  if (command.positionals.size() < 2 || command.positionals[1].offer != Offer::kServer) return "";
-  return OfferedWords(Offer::kServer, {}, kernels);
+  if (command.positionals.size() < 2) return "";
+  const Offer offer = command.positionals[1].offer;
+  return offer == Offer::kServer || offer == Offer::kToken ? OfferedWords(offer, {}, kernels) : "";
 }
 
 // Fish's command substitution has no dollar sign.

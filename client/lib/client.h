@@ -42,6 +42,7 @@
 #include "hotplate/v1/programs.pb.h"
 #include "hotplate/v1/server.pb.h"
 #include "hotplate/v1/telemetry.pb.h"
+#include "hotplate/v1/tokens.pb.h"
 #include "kernels/array/host_buffer.h"
 #include "kernels/array/shape.h"
 
@@ -416,6 +417,17 @@ class Client {
                                                             const Cancellation* cancellation = nullptr);
   absl::StatusOr<v1::ListEnvironmentsResponse> ListEnvironments(const Cancellation* cancellation = nullptr);
   absl::Status RemoveEnvironment(const std::string& name);
+
+  // Tokens for guests: other people who may use the daemon, each within bounds. For its owner alone: PERMISSION_DENIED
+  // on a guest's connection. The daemon writes the guest's endpoint record to record_file, a path on its node.
+  // ALREADY_EXISTS: a living token has the name. A call whose answer was lost is not repeated: ListTokens tells whether
+  // it was done.
+  absl::StatusOr<v1::CreateTokenResponse> CreateToken(const v1::CreateTokenRequest& request,
+                                                      const Cancellation* cancellation = nullptr);
+  // By name, with those that have ended since the daemon started.
+  absl::StatusOr<v1::ListTokensResponse> ListTokens(const Cancellation* cancellation = nullptr);
+  // Refuses the guest's calls from now on, cancels its jobs and removes its record. NOT_FOUND names the nearest token.
+  absl::StatusOr<v1::RevokeTokenResponse> RevokeToken(const std::string& name);
 
   // Functions of your own (JobOptions.function): what names the environment and the function of a call. The same
   // content has the same id.

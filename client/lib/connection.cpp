@@ -93,6 +93,7 @@ Target::Target(FoundRecord the_record, std::shared_ptr<grpc::Channel> the_channe
       programs(v1::Programs::NewStub(channel)),
       telemetry(v1::Telemetry::NewStub(channel)),
       server(v1::Server::NewStub(channel)),
+      tokens(v1::Tokens::NewStub(channel)),
       generic(std::make_unique<grpc::GenericStub>(channel)) {}
 
 Connection::Connection(FoundRecord found, ConnectOptions options, std::shared_ptr<grpc::Channel> channel)
@@ -167,6 +168,9 @@ absl::Status Connection::Translate(Target& target, const grpc::Status& status) c
                          "two do not belong together");
   }
   if (status.error_code() == grpc::StatusCode::UNAUTHENTICATED) {
+    // A guest's token that ended: the daemon says how.
+    if (!found.record.guest().empty() && status.error_message().rfind("token \"", 0) == 0)
+      return absl::UnauthenticatedError(status.error_message());
     return absl::UnauthenticatedError(
         "daemon \"" + found.record.name() + "\" does not accept the token of its record " + found.path +
         ": the record belongs to another start of the daemon, or was changed; " + kAnotherDaemon);

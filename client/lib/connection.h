@@ -29,6 +29,7 @@
 #include "hotplate/v1/programs.grpc.pb.h"
 #include "hotplate/v1/server.grpc.pb.h"
 #include "hotplate/v1/telemetry.grpc.pb.h"
+#include "hotplate/v1/tokens.grpc.pb.h"
 #include "kernels/base/mutex.h"
 
 namespace hotplate::client {
@@ -94,6 +95,7 @@ struct Target {
   const std::unique_ptr<v1::Programs::Stub> programs;
   const std::unique_ptr<v1::Telemetry::Stub> telemetry;
   const std::unique_ptr<v1::Server::Stub> server;
+  const std::unique_ptr<v1::Tokens::Stub> tokens;
   const std::unique_ptr<grpc::GenericStub> generic;
   std::atomic<bool> connected{false};  // once
 };

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -13,7 +12,6 @@
 #include <charconv>
 #include <climits>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <optional>
@@ -26,47 +24,9 @@
 namespace hotplate::client {
 namespace {
 
-constexpr char kHowToStart[] = "start one: hotplate up (on this machine: hotplate up --local)";
-
 std::string Environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-std::string ParentOf(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-// Checks that only the user can access a file or folder. `mode` is the argument for chmod in the message.
-absl::Status CheckPrivate(const struct stat& info, const std::string& what, const std::string& path, mode_t forbidden,
-                          const char* mode) {
-  if (info.st_uid != geteuid()) {
-    return absl::PermissionDeniedError(what + " " + path + " belongs to user " + std::to_string(info.st_uid) +
-                                       ", not to you (user " + std::to_string(geteuid()) +
-                                       "): it is not used. Choose a folder of your own with HOTPLATE_DIR");
-  }
-  if ((info.st_mode & forbidden) != 0) {
-    char octal[8];
-    std::snprintf(octal, sizeof octal, "%04o", static_cast<unsigned>(info.st_mode & 07777));
-    return absl::PermissionDeniedError(what + " " + path + " can be read or written by others (mode " + octal +
-                                       "), and it guards your token: chmod " + mode + " " + path);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckFolder(const std::string& path, mode_t forbidden) {
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0) {
-    return absl::UnavailableError("folder " + path + ": " + std::strerror(errno) + "; " + kHowToStart);
-  }
-  return CheckPrivate(info, "folder", path, forbidden, "700");
-}
-
-std::string RealPath(const std::string& path) {
-  char resolved[PATH_MAX];
-  return realpath(path.c_str(), resolved) == nullptr ? "" : resolved;
 }
 
 std::string Joined(const std::vector<std::string>& names) {
@@ -190,12 +150,6 @@ std::vector<std::string> ListRecords(const std::string& directory) {
   return names;
 }
 
-absl::Status CheckDirectory(const std::string& directory) {
-  struct stat info;
-  if (stat(directory.c_str(), &info) != 0) return absl::OkStatus();
-  return CheckPrivate(info, "folder", directory, 022, "700");
-}
-
 absl::StatusOr<FoundRecord> FindRecord(const std::string& server, const std::string& override_directory) {
   const std::string wanted = server.empty() ? Environment("HOTPLATE_SERVER") : server;
   if (wanted.find('/') != std::string::npos) return ReadRecord(wanted);
@@ -214,7 +168,8 @@ absl::StatusOr<FoundRecord> FindRecord(const std::string& server, const std::str
                                         "\" is not a daemon's name (letters, digits, '.', '_', '-'), nor a path");
     }
     const std::string path = *directory + "/servers/" + wanted + ".json";
-    if (access(path.c_str(), F_OK) != 0)
+    struct stat link;
+    if (lstat(path.c_str(), &link) != 0)
       return absl::UnavailableError(NoDaemonHere(*directory, wanted, ListRecords(*directory)));
     return ReadRecord(path);
   }
@@ -224,9 +179,14 @@ absl::StatusOr<FoundRecord> FindRecord(const std::string& server, const std::str
     chosen = ReadRecord(current);
     if (!chosen->ok() || !KnownEnded((*chosen)->record)) return *std::move(chosen);
   }
-  const auto read = [&](const std::string& name) { return ReadRecord(*directory + "/servers/" + name + ".json"); };
-  std::vector<std::string> living, ended;
+  const auto path_of = [&](const std::string& name) { return *directory + "/servers/" + name + ".json"; };
+  const auto read = [&](const std::string& name) { return ReadRecord(path_of(name)); };
+  std::vector<std::string> living, ended, out_of_reach;  // the last: links of `hotplate join` to records that are gone
   for (const std::string& name : ListRecords(*directory)) {
+    if (access(path_of(name).c_str(), F_OK) != 0) {
+      out_of_reach.push_back(name);
+      continue;
+    }
     const absl::StatusOr<FoundRecord> found = read(name);
     (found.ok() && KnownEnded(found->record) ? ended : living).push_back(name);
   }
@@ -236,41 +196,10 @@ absl::StatusOr<FoundRecord> FindRecord(const std::string& server, const std::str
     if (chosen) return *std::move(chosen);
     if (ended.size() == 1) return read(ended.front());
     if (!ended.empty()) return absl::UnavailableError(OnlyEnded(*directory, ended));
+    if (!out_of_reach.empty()) return read(out_of_reach.front());
     return absl::UnavailableError(NoDaemonHere(*directory, "", {}));
   }
   return absl::UnavailableError(SeveralRun(chosen ? (*chosen)->record.name() : "", living));
-}
-
-absl::StatusOr<FoundRecord> ReadRecord(const std::string& given) {
-  const std::string path = RealPath(given);
-  if (path.empty()) {
-    return absl::UnavailableError("record " + given + ": " + std::strerror(errno) + "; " + kHowToStart);
-  }
-  if (const absl::Status status = CheckFolder(ParentOf(path), 077); !status.ok()) return status;
-
-  // From here on the open file counts, even if the path is replaced.
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-  if (descriptor < 0) {
-    const int error = errno;
-    const std::string message = "record " + path + ": " + std::strerror(error);
-    if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(message);
-    return absl::UnavailableError(message + "; " + kHowToStart);
-  }
-  struct stat info;
-  absl::Status status;
-  if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
-    status = absl::FailedPreconditionError("record " + path + " is not a regular file");
-  } else {
-    status = CheckPrivate(info, "record", path, 077, "600");
-  }
-  absl::StatusOr<std::string> json =
-      status.ok() ? codec::ReadOpenFile(descriptor, "record " + path) : absl::StatusOr<std::string>(status);
-  close(descriptor);
-  if (!json.ok()) return json.status();
-
-  absl::StatusOr<v1::EndpointRecord> record = ParseRecord(*json, path);
-  if (!record.ok()) return record.status();
-  return FoundRecord{*std::move(record), path};
 }
 
 absl::StatusOr<v1::EndpointRecord> ParseRecord(const std::string& json, const std::string& path) {
@@ -363,7 +292,8 @@ bool KnownDead(const v1::EndpointRecord& record) {
   // A container's numbers are its own.
   if (record.pid_namespace() != 0 && record.pid_namespace() != PidNamespace()) return false;
   const int pid = static_cast<int>(record.pid());
-  const bool anothers = kill(pid, 0) != 0 && errno == EPERM;  // the record is the user's, and so was its process
+  // An owner's record is the user's, and so was its process. A guest's is of a daemon of somebody else.
+  const bool anothers = record.guest().empty() && kill(pid, 0) != 0 && errno == EPERM;
   return anothers || !ProcessExists(pid);
 }
 
@@ -405,6 +335,10 @@ absl::Status NobodyAnswers(const FoundRecord& found, const std::string& reason) 
   if (found.endpoint_given && !withdrawn) {
     return absl::UnavailableError(text + "; that address was given with --endpoint (or HOTPLATE_ENDPOINT): is the " +
                                   "forward to the daemon up? hotplate status --forward prints its command");
+  }
+  if (!record.guest().empty()) {
+    return absl::UnavailableError(text + "; you are its guest " + Quoted(record.guest()) +
+                                  ": only its owner can start it again");
   }
   return absl::UnavailableError(text + "; " + kHowToStart);
 }

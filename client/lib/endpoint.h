@@ -1,5 +1,6 @@
 // The endpoint record: its place, its permissions, its content. The record holds the token and a key, so a record that
-// others could read or change is refused before its content is used.
+// others could read or change is refused before its content is used. A guest's record belongs to the daemon's owner and
+// is read through a link in the guest's own folder: it has rules of its own.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,9 @@ namespace hotplate::client {
 // The newest schema that this reader knows.
 inline constexpr std::uint32_t kRecordSchemaVersion = 1;
 
+// Ends messages about a daemon that is not there.
+inline constexpr char kHowToStart[] = "start one: hotplate up (on this machine: hotplate up --local)";
+
 struct FoundRecord {
   v1::EndpointRecord record;
   std::string path;  // path of the record itself, not of a link to it
@@ -25,8 +29,8 @@ struct FoundRecord {
 // `override_directory`, else HOTPLATE_DIR, else ~/.hotplate. FAILED_PRECONDITION: there is no home either.
 absl::StatusOr<std::string> HotplateDirectory(const std::string& override_directory = "");
 
-// PERMISSION_DENIED: the Hotplate directory belongs to another user, or others may write to it and so could replace
-// `servers`. OK if it does not exist.
+// PERMISSION_DENIED: the Hotplate directory or its `servers` belongs to another user, or others may write to it and so
+// could replace a record. OK if they do not exist.
 absl::Status CheckDirectory(const std::string& directory);
 
 // The record of `server` (a daemon's name, or a path with a slash in it), else of HOTPLATE_SERVER, else of `current`,
@@ -36,7 +40,9 @@ absl::Status CheckDirectory(const std::string& directory);
 absl::StatusOr<FoundRecord> FindRecord(const std::string& server = "", const std::string& override_directory = "");
 
 // PERMISSION_DENIED: others can read or write the record or its folder, or it belongs to another user; the message has
-// the chmod command. FAILED_PRECONDITION: the content is not a record of a known schema.
+// the chmod command. A guest's record may belong to anybody, and its group bits may let somebody read it, since the
+// mask of an access control list shows there; but nobody else may change it or, unless the folder is sticky, replace
+// it. FAILED_PRECONDITION: the content is not a record of a known schema. UNAVAILABLE: it is not there.
 absl::StatusOr<FoundRecord> ReadRecord(const std::string& path);
 
 // A name that can be a file's: letters, digits, '.', '_', '-', not starting with a dot, at most 128 long.

@@ -6,6 +6,7 @@
 
 #include "kernels/base/status.h"
 #include "server/core/jobs/make_job.h"
+#include "server/core/run/outputs.h"
 
 namespace hotplate::core {
 namespace {
@@ -34,7 +35,8 @@ JobsOptions ForJobs(const EngineOptions& options) {
           .disconnect_grace = options.disconnect_grace,
           .first_numbers = options.first_numbers,
           .claim_numbers = options.claim_numbers,
-          .log = options.job_log};
+          .log = options.job_log,
+          .allowances = options.allowances};
 }
 
 std::vector<std::string> NamesOf(const DeviceSet& set) {
@@ -51,7 +53,7 @@ Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, 
       arrays_(arrays),
       clock_(clock),
       devices_(std::move(devices), arrays, clock, options_.workers),
-      binder_(std::move(catalogues), arrays, devices_.set().devices, options_.workers),
+      binder_(std::move(catalogues), arrays, devices_.set().devices, options_.workers, options_.allowances),
       sessions_({options_.max_sessions, options_.max_streams, options_.session_timeout, options_.disconnect_grace},
                 arrays, clock, log_),
       jobs_(ForJobs(options_), sessions_, arrays, clock, log_),
@@ -93,6 +95,11 @@ absl::Status Engine::CheckTime(const JobRequest& request) const {
   return Binder::CheckTimeLimit(request, end, options_.end_margin, clock_.WallNow());
 }
 
+absl::Status Engine::CheckQuota(const Principal& who, const BoundJob& job, ArrayStore::Beside beside) const {
+  const std::uint64_t bytes = ArrayBytesOf(job, options_.inline_bytes);
+  return bytes == 0 ? absl::OkStatus() : arrays_.CheckQuota(who.token, bytes, beside);
+}
+
 absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest request) {
   if (absl::Status status = Binder::CheckRequestId(request); !status.ok()) return status;
   // A repeated call gets its job, whatever would now be said of a new one. Whether it is the same is told by Submit,
@@ -110,6 +117,7 @@ absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest reque
     const auto sweep = sweeps_.Prepare(who, request, *job, SweepRun::Memory::kLeave);
     if (!sweep.ok()) return sweep.status();
   }
+  if (absl::Status status = CheckQuota(who, *job, ArrayStore::Beside::kNothing); !status.ok()) return status;
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
   const RunTimes::Kind kind = history_.KindOf(*job, request.work.get(), request.label);
   if (absl::Status status = admission_.Check({*job->spec, kind, request.work != nullptr, request.time_limit},
@@ -169,12 +177,17 @@ absl::StatusOr<Engine::Entered> Engine::Enter(const Principal& who, JobRequest& 
   };
   if (const std::shared_ptr<Job> known = jobs_.FindRequest(key)) return rejoin(known);
   if (jobs_.draining()) return jobs_.DrainingError();
+  // Insert says so too, but a sweep has read its files and taken its memory by then.
+  if (absl::Status status = jobs_.CheckAllowance(who.token); !status.ok()) return status;
   GiveFirstValues(request);
   absl::StatusOr<HeldJobs::Prepared> prepared = held_.Prepare(who, request);
   if (!prepared.ok()) return prepared.status();
   if (absl::Status status = CheckTime(request); !status.ok()) return status;
   absl::StatusOr<std::shared_ptr<SweepRun>> sweep = PrepareSweep(who, request, *prepared);
   if (!sweep.ok()) return sweep.status();
+  // The arrays of a sweep have their memory from now on, those of other jobs when they run.
+  const auto beside = *sweep != nullptr ? ArrayStore::Beside::kArrays : ArrayStore::Beside::kNothing;
+  if (absl::Status status = CheckQuota(who, prepared->bound, beside); !status.ok()) return status;
   if (absl::Status status = jobs_.AwaitNumber(); !status.ok()) return status;
 
   const std::shared_ptr<Job> job = MakeJob(who, request, std::move(prepared->bound), key, options_.inline_bytes);
@@ -261,8 +274,9 @@ absl::StatusOr<Engine::Accepted> Engine::Accept(const Principal& who, JobRequest
 }
 
 void Engine::Acknowledge(Job& job) {
-  jobs_.Acknowledge(job);
-  if (!held_.Acknowledge(job)) Queue(job);
+  const std::string late_cancel = jobs_.Acknowledge(job);
+  if (!late_cancel.empty()) CancelJob(job, late_cancel);
+  if (!held_.Acknowledge(job) && late_cancel.empty()) Queue(job);
 }
 
 absl::StatusOr<std::shared_ptr<SweepRun>> Engine::PrepareSweep(const Principal& who, const JobRequest& request,
@@ -286,6 +300,9 @@ absl::Status Engine::Restore(RestoredJob restored) {
   JobRequest& request = restored.request;
   request.durable = true;
   absl::Status refusal = restored.refusal;
+  if (const auto allowance = AllowanceOf(restored.owner.token); allowance != nullptr && allowance->revoked) {
+    refusal = absl::CancelledError("was cancelled: its token was revoked or has expired");
+  }
   HeldJobs::Prepared prepared;
   std::shared_ptr<SweepRun> sweep;
   if (restored.end == nullptr && refusal.ok()) {
@@ -329,64 +346,10 @@ absl::Status Engine::Restore(RestoredJob restored) {
   return absl::OkStatus();
 }
 
-void Engine::CutOff(Job& job, const std::string& reason) {
-  if (!job.durable) return CancelJob(job, reason);
-  options_.job_log->Suspend();
-  if (job.sweep != nullptr) return job.sweep->Suspend();
-  if (scheduler_.Remove(job)) {
-    job.suspended.store(true);
-  } else {
-    job.control.RequestCancel();
-  }
-}
-
-void Engine::CancelJob(Job& job, const std::string& reason) {
-  if (!jobs_.RequestCancel(job, reason)) return;
-  if (job.sweep != nullptr) return job.sweep->Cancel(job, reason);
-  if (!TakeOut(job)) return job.control.RequestCancel();
-  EndCancelled(job, reason);
-}
-
-void Engine::EndIfCancelled(Job& job) {
-  const Jobs::Standing standing = jobs_.StandingOf(job);
-  if (standing.cancel_requested && TakeOut(job)) EndCancelled(job, standing.cancel_reason);
-}
-
-bool Engine::TakeOut(Job& job) { return scheduler_.Remove(job) || job.suspended.exchange(false); }
-
-void Engine::EndCancelled(Job& job, const std::string& reason) {
-  jobs_.End(job, {.state = JobState::kCancelled,
-                  .error = absl::CancelledError(absl::StrCat("job ", job.id.value(), " ", reason)),
-                  .outputs = {},
-                  .receipt = std::nullopt});
-}
-
-void Engine::Unsubscribe(const std::shared_ptr<JobObserver>& observer, OnDisconnect policy) {
-  for (const std::shared_ptr<Job>& job : jobs_.Unsubscribe(observer, policy)) {
-    CancelJob(*job, "was cancelled: its client went away");
-  }
-}
-
-absl::StatusOr<JobSnapshot> Engine::Cancel(const Principal& who, const JobId& id) {
-  const absl::StatusOr<std::shared_ptr<Job>> job = jobs_.Find(who, id);
-  if (!job.ok()) return job.status();
-  CancelJob(**job, "was cancelled on request");
-  return jobs_.SnapshotOf(**job);
-}
-
 absl::StatusOr<JobSnapshot> Engine::Fetch(const Principal& who, const JobId& id) {
   const absl::StatusOr<std::shared_ptr<Job>> job = jobs_.Find(who, id);
   if (!job.ok()) return job.status();
   return jobs_.Fetch(**job);
-}
-
-void Engine::EndSession(const SessionId& session) {
-  sessions_.End(session);
-  for (const std::shared_ptr<Job>& job : jobs_.Active()) {
-    if (job->owner.session == session && jobs_.StandingOf(*job).attached) {
-      CancelJob(*job, "was cancelled: its session ended");
-    }
-  }
 }
 
 bool Engine::DrainIfIdle(nanoseconds limit, const std::string& reason) {

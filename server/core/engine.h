@@ -78,7 +78,8 @@ class Engine {
   // Queues a job, and subscribes `observer` (may be null) before its first change; a tiny job may have ended, and its
   // observer been told so on this thread, when this returns. A request_id seen before returns the first job's id (the
   // observer is told its whole story); with another payload_hash: ALREADY_EXISTS. RESOURCE_EXHAUSTED if the queue is
-  // full, or there is no room to keep a result that somebody may come back for.
+  // full, there is no room to keep a result that somebody may come back for, or the token has as many jobs, or bytes of
+  // arrays, as it may.
   absl::StatusOr<JobId> Submit(const Principal& who, JobRequest request, std::shared_ptr<JobObserver> observer,
                                std::uint64_t tag);
 
@@ -116,6 +117,9 @@ class Engine {
 
   // Acknowledges at once. NOT_FOUND for a job that is not there; ended jobs are left as they are.
   absl::StatusOr<JobSnapshot> Cancel(const Principal& who, const JobId& id);
+  // Cancels the jobs of a token that have not ended, and returns how many; those that were being cancelled do not
+  // count. `reason` follows on a job's id: "was cancelled: ...". New ones are not refused: Allowance::is_over does that.
+  std::uint32_t CancelJobsOf(const std::string& token, const std::string& reason);
   absl::StatusOr<JobSnapshot> Get(const Principal& who, const JobId& id) const;
   absl::StatusOr<WhyReport> Why(const Principal& who, const JobId& id) const;
   // The same as Get, for its result: that of a job that has ended counts as fetched, and need not be kept for anybody
@@ -154,6 +158,11 @@ class Engine {
   // Whether jobs are left for the daemon that follows.
   bool LeavesJobs() const { return admission_.left() > 0; }
 
+  // Of a token that have not ended; a sweep is one job.
+  std::uint32_t ActiveJobsOf(const std::string& token) const { return jobs_.ActiveOf(token); }
+  // Null: the token has no bounds.
+  std::shared_ptr<const Allowance> AllowanceOf(const std::string& token) const;
+
   EngineStatus Status() const;
   // The newest job's, 0 if there was none. Waits for no job and no device.
   std::uint64_t last_number() const { return jobs_.last_number(); }
@@ -161,8 +170,9 @@ class Engine {
   // now. A device that says that it is lost is lost from then on, until it is reopened. For the sampler.
   DeviceMetrics SampleDevice(std::size_t index);
   const std::vector<std::unique_ptr<Device>>& devices() const { return devices_.set().devices; }
-  // INVALID_ARGUMENT, with those that there are, if this is the id of none; empty is any.
-  absl::Status CheckDevice(const std::string& id) const;
+  // INVALID_ARGUMENT, with those that there are, if this is the id of none; empty is any. PERMISSION_DENIED, with those
+  // that it may use, for a token that may not use this one.
+  absl::Status CheckDevice(const Principal& who, const std::string& id) const;
   // Places for workers that it has beside its lanes (EngineOptions::workers).
   std::uint32_t WorkersOf(std::size_t device) const { return devices_.WorkersOf(device); }
   const std::vector<std::string>& device_notes() const { return devices_.set().notes; }
@@ -172,6 +182,8 @@ class Engine {
 
  private:
   absl::Status CheckTime(const JobRequest& request) const;
+  // ArrayStore::CheckQuota for the arrays that its outputs become.
+  absl::Status CheckQuota(const Principal& who, const BoundJob& job, ArrayStore::Beside beside) const;
   // A new job, PENDING, with its place in the queue; or the one that has its request id.
   struct Entered {
     std::shared_ptr<Job> job;
@@ -191,7 +203,8 @@ class Engine {
                                                          HeldJobs::Prepared& prepared) const;
   // Its place in the queue and in its session.
   absl::Status Place(Job& job, Scheduler::Limit limit);
-  void CancelJob(Job& job, const std::string& reason);
+  // False: it has ended, or was asked before.
+  bool CancelJob(Job& job, const std::string& reason);
   // Out of the queue, or from those that are left for the next daemon. False: it runs, or is on its way.
   bool TakeOut(Job& job);
   void EndCancelled(Job& job, const std::string& reason);

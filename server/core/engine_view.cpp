@@ -3,10 +3,14 @@
 
 namespace hotplate::core {
 
-absl::Status Engine::CheckDevice(const std::string& id) const {
+std::shared_ptr<const Allowance> Engine::AllowanceOf(const std::string& token) const {
+  return options_.allowances == nullptr ? nullptr : options_.allowances->Of(token);
+}
+
+absl::Status Engine::CheckDevice(const Principal& who, const std::string& id) const {
   if (id.empty()) return absl::OkStatus();
   for (const std::unique_ptr<Device>& device : devices()) {
-    if (device->info().id == id) return absl::OkStatus();
+    if (device->info().id == id) return CheckMayUse(devices(), who.token, AllowanceOf(who.token).get(), id);
   }
   return NoSuchDevice(devices(), id);
 }

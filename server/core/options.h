@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "server/core/allowances.h"
 #include "server/core/jobs/job_log.h"
 #include "server/core/jobs/job_numbers.h"
 #include "server/core/log_sink.h"
@@ -53,6 +54,8 @@ struct EngineOptions {
   JobNumbers::Claim claim_numbers;
   // Where the events of jobs are written down; without it they are in memory alone.
   std::shared_ptr<JobLog> job_log;
+  // Bounds of tokens, which the array store has too; null: nobody has any.
+  std::shared_ptr<const Allowances> allowances;
   // Called with no lock held, from any thread; messages below `log_level` are not even made.
   std::function<void(LogLevel, const std::string&)> log;
   LogLevel log_level = LogLevel::kInfo;

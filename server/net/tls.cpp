@@ -52,25 +52,33 @@ bool AddExtension(X509* certificate, int nid, const char* value) {
   return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
-bool Fill(X509* certificate, EVP_PKEY* key, Role role) {
+// Whose certificate it is, and what it may be used for.
+struct Subject {
+  std::string name;
+  const char* use;  // extended key usage; null: it signs others
+  bool is_daemon = false;
+};
+
+bool Fill(X509* certificate, EVP_PKEY* key, const Subject& subject, X509* issuer) {
   unsigned char serial[8];
   if (RAND_bytes(serial, sizeof serial) != 1) return false;
   std::uint64_t number = 0;
   for (unsigned char byte : serial) number = number << 8 | byte;
-  const bool daemon = role == Role::kDaemon;
-  const std::string common_name = daemon ? kCertificateName : std::string(kCertificateName) + " client";
+  const bool signs = subject.use == nullptr;
   X509_NAME* name = X509_get_subject_name(certificate);
   return X509_set_version(certificate, 2) == 1 &&  // which means version 3
          ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), (number >> 1) | 1) == 1 &&
          X509_gmtime_adj(X509_getm_notBefore(certificate), -kDay) != nullptr &&
          X509_gmtime_adj(X509_getm_notAfter(certificate), 3650 * kDay) != nullptr &&
          X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
-                                    reinterpret_cast<const unsigned char*>(common_name.c_str()), -1, -1, 0) == 1 &&
-         X509_set_issuer_name(certificate, name) == 1 && X509_set_pubkey(certificate, key) == 1 &&
-         AddExtension(certificate, NID_basic_constraints, "critical,CA:FALSE") &&
-         AddExtension(certificate, NID_key_usage, "critical,digitalSignature") &&
-         AddExtension(certificate, NID_ext_key_usage, daemon ? "serverAuth" : "clientAuth") &&
-         (!daemon || AddExtension(certificate, NID_subject_alt_name, (std::string("DNS:") + kCertificateName).c_str()));
+                                    reinterpret_cast<const unsigned char*>(subject.name.c_str()), -1, -1, 0) == 1 &&
+         X509_set_issuer_name(certificate, issuer != nullptr ? X509_get_subject_name(issuer) : name) == 1 &&
+         X509_set_pubkey(certificate, key) == 1 &&
+         AddExtension(certificate, NID_basic_constraints, signs ? "critical,CA:TRUE,pathlen:0" : "critical,CA:FALSE") &&
+         AddExtension(certificate, NID_key_usage, signs ? "critical,keyCertSign" : "critical,digitalSignature") &&
+         (signs || AddExtension(certificate, NID_ext_key_usage, subject.use)) &&
+         (!subject.is_daemon ||
+          AddExtension(certificate, NID_subject_alt_name, (std::string("DNS:") + kCertificateName).c_str()));
 }
 
 BioPtr Reader(const std::string& text) { return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))); }
@@ -97,12 +105,23 @@ std::string TextOf(BIO* bio) {
 
 }  // namespace
 
-absl::StatusOr<Identity> MakeIdentity(Role role) {
+namespace {
+
+// Signed by `issuer`; null: by itself.
+absl::StatusOr<Identity> Certified(const Subject& subject, const Identity* issuer) {
+  CertificatePtr by;
+  KeyPtr by_key;
+  if (issuer != nullptr) {
+    const BioPtr certificate_text = Reader(issuer->certificate_pem), key_text = Reader(issuer->key_pem);
+    by.reset(PEM_read_bio_X509(certificate_text.get(), nullptr, nullptr, nullptr));
+    by_key.reset(PEM_read_bio_PrivateKey(key_text.get(), nullptr, nullptr, nullptr));
+    if (!by || !by_key) return Failed("authority");
+  }
   const KeyPtr key(EVP_EC_gen("P-256"));
   if (!key) return Failed("key");
   const CertificatePtr certificate(X509_new());
-  if (!certificate || !Fill(certificate.get(), key.get(), role)) return Failed("content");
-  if (X509_sign(certificate.get(), key.get(), EVP_sha256()) == 0) return Failed("signature");
+  if (!certificate || !Fill(certificate.get(), key.get(), subject, by.get())) return Failed("content");
+  if (X509_sign(certificate.get(), by_key ? by_key.get() : key.get(), EVP_sha256()) == 0) return Failed("signature");
 
   const BioPtr certificate_text(BIO_new(BIO_s_mem())), key_text(BIO_new(BIO_s_secmem()));
   if (!certificate_text || !key_text || PEM_write_bio_X509(certificate_text.get(), certificate.get()) != 1 ||
@@ -110,6 +129,27 @@ absl::StatusOr<Identity> MakeIdentity(Role role) {
     return Failed("encoding");
   }
   return Identity{TextOf(certificate_text.get()), TextOf(key_text.get())};
+}
+
+}  // namespace
+
+std::string ClientCertificateName(const std::string& client) {
+  return std::string(kCertificateName) + " client" + (client.empty() ? "" : " " + client);
+}
+
+absl::StatusOr<Identity> MakeIdentity(Role role) {
+  if (role == Role::kClient) return Certified({ClientCertificateName(""), "clientAuth"}, nullptr);
+  return Certified({kCertificateName, "serverAuth", /*is_daemon=*/true}, nullptr);
+}
+
+absl::StatusOr<ClientAuthority> ClientAuthority::Make() {
+  absl::StatusOr<Identity> own = Certified({std::string(kCertificateName) + " clients", nullptr}, nullptr);
+  if (!own.ok()) return own.status();
+  return ClientAuthority(*std::move(own));
+}
+
+absl::StatusOr<Identity> ClientAuthority::MakeClient(const std::string& client) const {
+  return Certified({ClientCertificateName(client), "clientAuth"}, &own_);
 }
 
 absl::Status TryHandshake(int connection, const Identity& client, std::chrono::milliseconds patience) {

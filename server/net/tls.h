@@ -1,8 +1,10 @@
-// Credentials of a daemon and its clients: fresh keys, self-signed certificates, and random secrets.
+// Credentials of a daemon and its clients: fresh keys, certificates, and random secrets. The daemon's certificate is
+// self-signed; clients' are signed by an authority that lives in the daemon's memory alone.
 #pragma once
 
 #include <chrono>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,6 +25,22 @@ enum class Role { kDaemon, kClient };
 // A new EC P-256 key with its certificate, valid from a day ago (clocks of nodes differ) for ten years: the
 // certificate dies with its daemon, not by the calendar.
 absl::StatusOr<Identity> MakeIdentity(Role role);
+
+// The name in the certificate of a client: "hotplate client anna".
+std::string ClientCertificateName(const std::string& client);
+
+// Signs certificates of clients. Copies are the same authority; thread-safe.
+class ClientAuthority {
+ public:
+  static absl::StatusOr<ClientAuthority> Make();
+  // A server that trusts it takes all clients whose certificates it signed.
+  const std::string& certificate_pem() const { return own_.certificate_pem; }
+  absl::StatusOr<Identity> MakeClient(const std::string& client) const;
+
+ private:
+  explicit ClientAuthority(Identity own) : own_(std::move(own)) {}
+  Identity own_;
+};
 
 // Whether a server takes that client and says its first word of HTTP/2 to it. `connection`: the client's end of one
 // that the server was given; blocking. Waits for either step for so long. The process ignores SIGPIPE, since a

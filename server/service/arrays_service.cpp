@@ -38,7 +38,7 @@ grpc::ServerUnaryReactor* ArraysService::Create(grpc::CallbackServerContext* cal
     // The data would not come any more, and the array to be replaced would be gone.
     if (absl::Status status = context_.AcceptsJobs(); !status.ok()) return status;
     const absl::StatusOr<Signature> signature =
-        wire::FromProto(request->signature(), "signature", context_.bounds().max_array_bytes);
+        wire::FromProto(request->signature(), "signature", context_.max_array_bytes());
     if (!signature.ok()) return signature.status();
     if (request->name().size() > kLongestName) {
       return InvalidField("name", "name is " + Quoted(request->name()) + "; at most 128 bytes are possible");
@@ -49,7 +49,7 @@ grpc::ServerUnaryReactor* ArraysService::Create(grpc::CallbackServerContext* cal
       if (!given.ok()) return given.status();
       lease = *given;
     }
-    if (absl::Status status = context_.engine().CheckDevice(request->device()); !status.ok()) return status;
+    if (absl::Status status = context_.engine().CheckDevice(who, request->device()); !status.ok()) return status;
     if (absl::Status status = context_.engine().TouchSession(who.session, 0); !status.ok()) return status;
     return Show(
         context_.arrays().Create(who, *signature, request->name(), lease, request->replace(), request->device()),

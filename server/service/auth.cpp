@@ -3,8 +3,11 @@
 #include <openssl/crypto.h>
 
 #include <algorithm>
+#include <chrono>
+#include <iterator>
 #include <string_view>
 
+#include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
 
 namespace hotplate::server {
@@ -45,39 +48,92 @@ absl::Status CheckScope(const std::string& token, core::Scope has, core::Scope n
       ToAbsl("token \"" + token + "\" has the scope " + NameOf(has) + "; this call needs " + NameOf(needed)));
 }
 
-absl::StatusOr<const Token*> Authenticator::FindToken(const CallMetadata& metadata) const {
+Authenticator::Authenticator(std::vector<Token> tokens) {
+  auto all = std::make_shared<All>();
+  for (Token& token : tokens) all->push_back(std::make_shared<const Known>(std::move(token)));
+  all_ = std::move(all);
+}
+
+void Authenticator::Add(Token token) {
+  MutexLock lock(mutex_);
+  auto all = std::make_shared<All>();
+  // An older one of the name is forgotten: who has it is told that it is not the daemon's.
+  std::copy_if(all_->begin(), all_->end(), std::back_inserter(*all),
+               [&](const std::shared_ptr<const Known>& one) { return one->name != token.name; });
+  all->push_back(std::make_shared<const Known>(std::move(token)));
+  all_ = std::move(all);
+}
+
+void Authenticator::End(const std::string& name, const std::string& ended_how) {
+  MutexLock lock(mutex_);
+  auto all = std::make_shared<All>(*all_);
+  for (std::shared_ptr<const Known>& one : *all) {
+    if (one->name != name || !one->ended_how.empty()) continue;
+    const auto ended = std::make_shared<Known>(Token(*one));
+    ended->ended_how = ended_how;
+    ended->last_call = one->last_call.load();
+    one = ended;
+  }
+  all_ = std::move(all);
+}
+
+std::optional<core::WallTime> Authenticator::LastCall(const std::string& name) const {
+  const std::shared_ptr<const All> tokens = all();
+  for (const std::shared_ptr<const Known>& one : *tokens) {
+    if (one->name == name && one->last_call.load() != 0)
+      return core::WallTime(core::WallTime::duration(one->last_call.load()));
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::shared_ptr<const Token>> Authenticator::FindToken(const CallMetadata& metadata) const {
   const auto [first, last] = metadata.equal_range("authorization");
   if (first == last) return absl::UnauthenticatedError(kNoToken);
   const std::string_view text = View(first->second);
   if (std::next(first) != last || !text.starts_with(kScheme)) return absl::UnauthenticatedError(kNoToken);
   const std::string_view given = text.substr(kScheme.size());
-  const Token* found = nullptr;
-  for (const Token& token : tokens_) {  // compares all of them, so that the time does not reveal the match
-    if (!token.secret.empty() && given.size() == token.secret.size() &&
-        CRYPTO_memcmp(given.data(), token.secret.data(), given.size()) == 0) {
-      found = &token;
+  const std::shared_ptr<const All> tokens = all();
+  std::shared_ptr<const Known> found;
+  for (const std::shared_ptr<const Known>& token : *tokens) {  // all, so that the time does not reveal the match
+    if (!token->secret.empty() && given.size() == token->secret.size() &&
+        CRYPTO_memcmp(given.data(), token->secret.data(), given.size()) == 0) {
+      found = token;
     }
   }
   if (found == nullptr) return absl::UnauthenticatedError(kWrongToken);
+  const std::string ask = "; ask the daemon's owner for a new one";
+  if (!found->ended_how.empty())
+    return absl::UnauthenticatedError(ToAbsl("token \"" + found->name + "\" " + found->ended_how + ask));
+  if (found->certificate_name.empty()) return found;  // the owner's
+  const core::WallTime now = std::chrono::time_point_cast<core::WallTime::duration>(std::chrono::system_clock::now());
+  if (found->expires && *found->expires <= now) {
+    return absl::UnauthenticatedError(
+        ToAbsl("token \"" + found->name + "\" expired at " + UtcText(*found->expires) + ask));
+  }
+  found->last_call = now.time_since_epoch().count();
   return found;
 }
 
-absl::StatusOr<core::Principal> Authenticator::Identify(const CallMetadata& metadata, core::Scope needed) const {
-  const absl::StatusOr<const Token*> token = FindToken(metadata);
-  if (!token.ok()) return token.status();
-  if (absl::Status status = CheckScope((*token)->name, (*token)->scope, needed); !status.ok()) return status;
-  core::Principal who{(*token)->name, core::SessionId("shared"), (*token)->scope};
-  const auto session = metadata.find("hotplate-session");
-  if (session != metadata.end()) {
-    const std::string_view text = View(session->second);
+absl::StatusOr<core::Principal> Authenticator::Identify(const CallMetadata& metadata, core::Scope needed,
+                                                        std::shared_ptr<const Token>* found) const {
+  absl::StatusOr<std::shared_ptr<const Token>> known = FindToken(metadata);
+  if (!known.ok()) return known.status();
+  const Token& token = **known;
+  if (absl::Status status = CheckScope(token.name, token.scope, needed); !status.ok()) return status;
+  std::string session = "shared";
+  if (const auto given = metadata.find("hotplate-session"); given != metadata.end()) {
+    const std::string_view text = View(given->second);
     if (text.size() != kSessionDigits || !IsHex(text)) {
       return InvalidField(
           "hotplate-session",
           "the metadata hotplate-session must be 32 hexadecimal digits, made at random by the client; it has " +
               std::to_string(text.size()) + " characters");
     }
-    who.session = core::SessionId(std::string(text));
+    session = text;
   }
+  if (token.name != kOwnerToken) session.insert(0, token.name + "/");
+  core::Principal who{token.name, core::SessionId(std::move(session)), token.scope};
+  if (found != nullptr) *found = *std::move(known);
   return who;
 }
 

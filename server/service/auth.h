@@ -1,17 +1,20 @@
 // Identifies callers: the token that every RPC carries (health and reflection too), and the session it belongs to. Each
 // handler asks, through ServiceContext, before it does anything. Not a metadata processor of gRPC's credentials: for
 // that, gRPC 1.51 converts all metadata, and a header grpclb_client_stats aborts the process there (CVE-2023-1428).
-// Immutable, thread-safe.
+// Thread-safe.
 #pragma once
 
 #include <grpcpp/support/string_ref.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "kernels/base/mutex.h"
 #include "server/core/types.h"
 
 namespace hotplate::server {
@@ -20,6 +23,9 @@ struct Token {
   std::string name;    // for the log and as part of the principal; never secret
   std::string secret;  // hexadecimal
   core::Scope scope = core::Scope::kAdmin;
+  // Of a guest: the name in the one client certificate that it goes with. Empty: any that the daemon takes.
+  std::string certificate_name = {};
+  std::optional<core::WallTime> expires = {};
 };
 
 using CallMetadata = std::multimap<grpc::string_ref, grpc::string_ref>;
@@ -32,17 +38,39 @@ absl::Status CheckScope(const std::string& token, core::Scope has, core::Scope n
 
 class Authenticator {
  public:
-  explicit Authenticator(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
+  explicit Authenticator(std::vector<Token> tokens);
+
+  // From now on its callers are known. One of the same name must have ended.
+  void Add(Token token);
+  // From now on its callers are told that it `ended_how`: "was revoked". Nothing happens if none of the name lives.
+  void End(const std::string& name, const std::string& ended_how);
+  // When the token was last good for a call; nothing: never.
+  std::optional<core::WallTime> LastCall(const std::string& name) const;
 
   // UNAUTHENTICATED without exactly one good token; compares in constant time.
-  absl::StatusOr<const Token*> FindToken(const CallMetadata& metadata) const;
+  absl::StatusOr<std::shared_ptr<const Token>> FindToken(const CallMetadata& metadata) const;
 
   // UNAUTHENTICATED as above; PERMISSION_DENIED below the scope; INVALID_ARGUMENT for a session that is not 32
-  // hexadecimal digits. A call without a session (grpcurl) is of the session "shared".
-  absl::StatusOr<core::Principal> Identify(const CallMetadata& metadata, core::Scope needed) const;
+  // hexadecimal digits. A call without a session (grpcurl) is of the session "shared". No session is two tokens': a
+  // guest's are "NAME/SESSION". `token`, if not null: the token that was found.
+  absl::StatusOr<core::Principal> Identify(const CallMetadata& metadata, core::Scope needed,
+                                           std::shared_ptr<const Token>* token = nullptr) const;
 
  private:
-  std::vector<Token> tokens_;
+  struct Known : Token {
+    explicit Known(Token of) : Token(std::move(of)) {}
+    std::string ended_how;                                  // empty: it lives
+    mutable std::atomic<core::WallTime::rep> last_call{0};  // 0: none yet
+  };
+  using All = std::vector<std::shared_ptr<const Known>>;
+
+  std::shared_ptr<const All> all() const {
+    MutexLock lock(mutex_);
+    return all_;
+  }
+
+  mutable Mutex mutex_;
+  std::shared_ptr<const All> all_ ABSL_GUARDED_BY(mutex_);  // a new one with each change
 };
 
 }  // namespace hotplate::server

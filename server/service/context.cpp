@@ -1,22 +1,52 @@
 #include "server/service/context.h"
 
+#include <grpc/grpc_security_constants.h>
+
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status.h"
 
 namespace hotplate::server {
+namespace {
+
+// A guest's token is good with the guest's own certificate alone, which TLS has checked.
+absl::Status CheckCertificate(const Token& token, const grpc::CallbackServerContext& call) {
+  if (token.certificate_name.empty()) return absl::OkStatus();
+  for (const grpc::string_ref& name : call.auth_context()->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME)) {
+    if (name == token.certificate_name) return absl::OkStatus();
+  }
+  return absl::UnauthenticatedError(
+      absl::StrCat("token \"", token.name, "\" was sent with another client's certificate than that of its record"));
+}
+
+}  // namespace
 
 ServiceContext::ServiceContext(Parts parts) : parts_(std::move(parts)) {}
 
+std::shared_ptr<const wire::JobBounds> ServiceContext::BoundsFor(const core::Principal& who) const {
+  const std::shared_ptr<const core::Allowance> allowance = engine().AllowanceOf(who.token);
+  // Owned by nobody: this outlives all calls.
+  if (allowance == nullptr) return {std::shared_ptr<void>(), &parts_.bounds};
+  auto bounds = std::make_shared<wire::JobBounds>(parts_.bounds);
+  bounds->guest = who.token;
+  bounds->path_roots.clear();
+  if (!allowance->path_root.empty()) bounds->path_roots.push_back(allowance->path_root);
+  bounds->named_roots = bounds->path_roots;
+  return bounds;
+}
+
 absl::Status ServiceContext::KnowsCaller(const grpc::CallbackServerContext& call) const {
-  return parts_.authenticator->FindToken(call.client_metadata()).status();
+  const absl::StatusOr<std::shared_ptr<const Token>> token = parts_.authenticator->FindToken(call.client_metadata());
+  return token.ok() ? CheckCertificate(**token, call) : token.status();
 }
 
 absl::StatusOr<core::Principal> ServiceContext::Admit(const grpc::CallbackServerContext& call,
                                                       core::Scope needed) const {
-  absl::StatusOr<core::Principal> who = parts_.authenticator->Identify(call.client_metadata(), needed);
+  std::shared_ptr<const Token> token;
+  absl::StatusOr<core::Principal> who = parts_.authenticator->Identify(call.client_metadata(), needed, &token);
   if (!who.ok()) return who;
+  if (absl::Status status = CheckCertificate(*token, call); !status.ok()) return status;
   // Without an error: calls that leave something in the session ask again.
   engine().TouchSession(who->session, 0, core::SessionUse::kLooks).IgnoreError();
   return who;
@@ -25,8 +55,9 @@ absl::StatusOr<core::Principal> ServiceContext::Admit(const grpc::CallbackServer
 void ServiceContext::SaveArray(const core::ArraySnapshot& array,
                                std::function<void(absl::StatusOr<std::string>)> done) const {
   if (durable() == nullptr) {
-    return done(absl::FailedPreconditionError(
-        "this daemon keeps no journal, so that the next one could not have the array: it was started with --journal off"));
+    return done(
+        absl::FailedPreconditionError("this daemon keeps no journal, so that the next one could not have the array: it "
+                                      "was started with --journal off"));
   }
   if (array.name.empty() || !array.lease_end) {
     return done(absl::FailedPreconditionError(absl::StrCat("array ", ToAbsl(array.label()), " has no ",

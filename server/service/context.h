@@ -40,6 +40,8 @@
 
 namespace hotplate::server {
 
+class GuestTokens;
+
 // Requests by clients to the process itself. Return at once.
 class DaemonControl {
  public:
@@ -69,8 +71,9 @@ class ServiceContext {
     core::Engine* engine;
     const core::TelemetrySampler* telemetry;
     std::shared_ptr<const Authenticator> authenticator;
+    GuestTokens* guests = nullptr;  // outlives the context
     DaemonControl* control;
-    wire::JobBounds bounds;
+    wire::JobBounds bounds;  // for callers who are no guests: without an allowance
     wire::ReceiptFacts facts;
     v1::GetServerInfoResponse info;  // everything that does not change while the daemon runs
     ProgramSettings programs;
@@ -91,11 +94,14 @@ class ServiceContext {
   core::ArrayStore& arrays() const { return parts_.engine->arrays(); }
   const core::TelemetrySampler& telemetry() const { return *parts_.telemetry; }
   DaemonControl& control() const { return *parts_.control; }
-  const wire::JobBounds& bounds() const { return parts_.bounds; }
+  // For the jobs of this caller. A guest's have no path but its own root.
+  std::shared_ptr<const wire::JobBounds> BoundsFor(const core::Principal& who) const;
+  std::uint64_t max_array_bytes() const { return parts_.bounds.max_array_bytes; }
   const wire::ReceiptFacts& facts() const { return parts_.facts; }
   const ProgramSettings& programs() const { return parts_.programs; }
   const CacheFolders& caches() const { return parts_.caches; }
   DurableJobs* durable() const { return parts_.durable; }
+  GuestTokens& guests() const { return *parts_.guests; }
   const v1::GetServerInfoResponse& info() const { return parts_.info; }
   std::optional<core::WallTime> allocation_end() const {
     return parts_.allocation_end ? parts_.allocation_end() : std::nullopt;

@@ -20,6 +20,7 @@
 #include "server/service/reflection_service.h"
 #include "server/service/server_service.h"
 #include "server/service/telemetry_service.h"
+#include "server/service/tokens_service.h"
 
 namespace hotplate::server {
 namespace {
@@ -34,7 +35,7 @@ std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenOptions& opt
   if (!options.identity) return grpc::InsecureServerCredentials();
   // Strangers end here: nothing from them reaches HTTP/2, which offers much to attack before a token is checked.
   grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  tls.pem_root_certs = options.client.certificate_pem;
+  tls.pem_root_certs = options.client_roots.empty() ? options.client.certificate_pem : options.client_roots;
   tls.pem_key_cert_pairs.push_back({options.identity->key_pem, options.identity->certificate_pem});
   return grpc::SslServerCredentials(tls);
 }
@@ -54,12 +55,13 @@ class Implementation final : public GrpcServer {
         programs_(context),
         telemetry_(context),
         server_service_(context),
+        tokens_(context),
         health_(context),
-        reflection_(context,
-                    {v1::Catalogue::service_full_name(), v1::Arrays::service_full_name(), v1::Jobs::service_full_name(),
-                     v1::Programs::service_full_name(), v1::Telemetry::service_full_name(),
-                     v1::Server::service_full_name(), grpc::health::v1::Health::service_full_name(),
-                     grpc::reflection::v1alpha::ServerReflection::service_full_name()}) {}
+        reflection_(context, {v1::Catalogue::service_full_name(), v1::Arrays::service_full_name(),
+                              v1::Jobs::service_full_name(), v1::Programs::service_full_name(),
+                              v1::Telemetry::service_full_name(), v1::Server::service_full_name(),
+                              v1::Tokens::service_full_name(), grpc::health::v1::Health::service_full_name(),
+                              grpc::reflection::v1alpha::ServerReflection::service_full_name()}) {}
 
   ~Implementation() override { Shutdown(std::chrono::system_clock::now()); }
 
@@ -76,11 +78,11 @@ class Implementation final : public GrpcServer {
     grpc::ServerBuilder builder;
     connections_ = builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, CredentialsFor(options));
-    for (grpc::Service* service :
-         {static_cast<grpc::Service*>(&catalogue_), static_cast<grpc::Service*>(&arrays_),
-          static_cast<grpc::Service*>(&jobs_), static_cast<grpc::Service*>(&programs_),
-          static_cast<grpc::Service*>(&telemetry_), static_cast<grpc::Service*>(&server_service_),
-          static_cast<grpc::Service*>(&health_), static_cast<grpc::Service*>(&reflection_)}) {
+    for (grpc::Service* service : {static_cast<grpc::Service*>(&catalogue_), static_cast<grpc::Service*>(&arrays_),
+                                   static_cast<grpc::Service*>(&jobs_), static_cast<grpc::Service*>(&programs_),
+                                   static_cast<grpc::Service*>(&telemetry_),
+                                   static_cast<grpc::Service*>(&server_service_), static_cast<grpc::Service*>(&tokens_),
+                                   static_cast<grpc::Service*>(&health_), static_cast<grpc::Service*>(&reflection_)}) {
       builder.RegisterService(service);
     }
     builder.SetMaxReceiveMessageSize(static_cast<int>(options.message_bytes + kRoomToRefuse));
@@ -168,6 +170,7 @@ class Implementation final : public GrpcServer {
   ProgramsService programs_;
   TelemetryService telemetry_;
   ServerService server_service_;
+  TokensService tokens_;
   HealthService health_;
   ReflectionService reflection_;
   std::unique_ptr<grpc::Server> server_;

@@ -20,7 +20,10 @@ struct ListenOptions {
   std::string unix_socket;            // instead of the two
   // None: plaintext, which takes a unix socket: on TCP every user of this machine could connect.
   std::optional<Identity> identity;
-  Identity client;  // with `identity`: clients without its key fail the TLS handshake
+  // With `identity`: a client of this daemon, and the certificates that sign clients' (empty: its own). Others fail the
+  // TLS handshake.
+  Identity client;
+  std::string client_roots = {};
   // The longest for TLS and the first bytes of HTTP/2. Until then a peer is a stranger.
   std::chrono::milliseconds handshake = std::chrono::seconds(10);
   // gRPC itself accepts kRoomToRefuse more, so that handlers can refuse larger messages by name.

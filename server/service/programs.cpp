@@ -124,7 +124,7 @@ absl::StatusOr<core::JobRequest> ProgramAsJob(const ServiceContext& context, con
 absl::StatusOr<core::JobRequest> JobAsRequest(const ServiceContext& context, const core::Principal& who,
                                               const v1::JobSpec& spec, wire::SignatureInputs signature_inputs) {
   absl::StatusOr<core::JobRequest> request =
-      wire::FromProto(spec, context.bounds(), signature_inputs, context.arrays());
+      wire::FromProto(spec, *context.BoundsFor(who), signature_inputs, context.arrays());
   if (!request.ok()) return request;
   if (context.durable() != nullptr) {
     if (absl::Status status = context.durable()->CheckNotAway(who, request->request_id); !status.ok()) return status;

@@ -72,7 +72,9 @@ grpc::ServerUnaryReactor* ServerService::GetInfo(grpc::CallbackServerContext* ca
     *response = context_.info();
     const core::EngineStatus status = context_.engine().Status();
     response->set_state(status.draining || context_.control().draining() ? v1::DRAINING : v1::SERVING);
-    response->set_at_stake(WhatIsAtStake(context_.engine(), context_.room_to_save()));
+    // It names jobs and arrays of all.
+    if (who.scope == core::Scope::kAdmin)
+      response->set_at_stake(WhatIsAtStake(context_.engine(), context_.room_to_save()));
     response->set_idle_seconds(static_cast<double>(status.idle.count()) * 1e-9);
     wire::ToProto(std::chrono::system_clock::now(), *response->mutable_now());
     Refresh(context_, status, *response);

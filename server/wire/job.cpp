@@ -100,8 +100,7 @@ absl::Status ReadSource(const v1::JobInput& from, const std::string& field, cons
       input.source = from.array_id();
       return absl::OkStatus();
     case v1::JobInput::kPath: {
-      absl::StatusOr<std::shared_ptr<const NpyFile>> file =
-          OpenPathInput(from.path(), field, bounds.path_roots, bounds.open_inputs);
+      absl::StatusOr<std::shared_ptr<const NpyFile>> file = OpenPathInput(from.path(), field, bounds);
       if (!file.ok()) return file.status();
       input.signature = (*file)->signature();
       const std::optional<std::size_t> bytes = ByteSize(input.signature);

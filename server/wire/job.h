@@ -24,6 +24,8 @@ struct JobBounds {
   std::vector<std::string> named_roots;
   mode_t output_mode = 0600;  // permissions of new files by path
   std::shared_ptr<OpenInputs> open_inputs = OpenInputs::AsManyAsMayBe();
+  // The token of a guest, whose jobs write no files, and learn of none outside path_roots. Empty: no guest.
+  std::string guest = {};
 };
 
 enum class SignatureInputs { kRefused, kAllowed };  // allowed for Check only

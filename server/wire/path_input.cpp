@@ -58,6 +58,26 @@ struct CountedFile {
   File file;
 };
 
+absl::Status GuestMayNotRead(const std::string& field, const std::string& path, const JobBounds& bounds) {
+  const std::string token = "token \"" + bounds.guest + "\" may read ";
+  std::string roots;
+  for (const std::string& root : bounds.path_roots) roots += (roots.empty() ? "" : ", ") + root;
+  return Refused(absl::StatusCode::kPermissionDenied,
+                 {{field, field + ": " + Quoted(path) + ": " +
+                              (roots.empty() ? token + "no files on the node; send the array"
+                                             : token + ".npy files below " + roots +
+                                                   " alone, by paths that begin so, "
+                                                   "without \"..\"; else send the array")}});
+}
+
+// Without a look at the file system.
+bool GuestMayAsk(const std::string& path, const JobBounds& bounds) {
+  const std::filesystem::path parts(path);
+  return std::find(parts.begin(), parts.end(), "..") == parts.end() &&
+         std::any_of(bounds.path_roots.begin(), bounds.path_roots.end(),
+                     [&](const std::string& root) { return IsBelow(path, root); });
+}
+
 absl::Status TooManyOpen(const std::string& field, const OpenInputs& open) {
   return absl::ResourceExhaustedError(ToAbsl(
       field + ": the jobs that wait or run have " + std::to_string(open.most()) +
@@ -96,11 +116,14 @@ std::vector<std::string> CanonicalRoots(const std::vector<std::string>& roots, s
 }
 
 absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& path, const std::string& field,
-                                                             const std::vector<std::string>& roots,
-                                                             const std::shared_ptr<OpenInputs>& open_inputs) {
+                                                             const JobBounds& bounds) {
+  const std::vector<std::string>& roots = bounds.path_roots;
+  const std::shared_ptr<OpenInputs>& open_inputs = bounds.open_inputs;
+  const bool guest = !bounds.guest.empty();
   if (path.empty() || path.front() != '/' || path.size() > kLongestPath || path.find('\0') != std::string::npos) {
     return InvalidField(field, field + ": " + Quoted(path) + " is not an absolute path of a file");
   }
+  if (guest && !GuestMayAsk(path, bounds)) return GuestMayNotRead(field, path, bounds);
   // An O_PATH descriptor never waits on a pipe, and its file cannot be swapped between check and use.
   const Descriptor there(open(path.c_str(), O_PATH | O_CLOEXEC));
   if (there.number() < 0) return CannotOpen(path, field, errno);
@@ -114,6 +137,7 @@ absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& 
   }
   if (error) return CannotOpen(path, field, error.value());
   if (std::none_of(roots.begin(), roots.end(), [&](const std::string& root) { return IsBelow(real, root); })) {
+    if (guest) return GuestMayNotRead(field, path, bounds);  // by a link; where that leads to is not told
     std::string all;
     for (const std::string& root : roots) all += (all.empty() ? "" : ", ") + root;
     return Refused(absl::StatusCode::kPermissionDenied,
@@ -140,6 +164,12 @@ absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& 
 
 absl::StatusOr<std::shared_ptr<PlacedFile>> OpenPathOutput(const std::string& path, bool replace,
                                                            const std::string& field, const JobBounds& bounds) {
+  if (!bounds.guest.empty()) {
+    return Refused(absl::StatusCode::kPermissionDenied,
+                   {{field, field + ": token \"" + bounds.guest +
+                                "\" may not write files on the node: take the output in the answer, or keep it as an "
+                                "array"}});
+  }
   if (path.front() != '/' || path.size() > kLongestPath || path.find('\0') != std::string::npos) {
     return InvalidField(field, field + ": " + Quoted(path) + " is not an absolute path of a file");
   }

@@ -32,15 +32,15 @@ class OpenInputs {
   std::atomic<std::size_t> open_{0};
 };
 
-// Opens the .npy file at `path` if it is (links resolved) a regular file below one of `roots`. INVALID_ARGUMENT,
-// NOT_FOUND or PERMISSION_DENIED with a violation of `field`; RESOURCE_EXHAUSTED without one if too many are open:
-// another attempt may succeed. May wait for the file system.
+// Opens the .npy file at `path` if it is (links resolved) a regular file below one of the bounds' path_roots.
+// INVALID_ARGUMENT, NOT_FOUND or PERMISSION_DENIED with a violation of `field`; RESOURCE_EXHAUSTED without one if too
+// many are open: another attempt may succeed. May wait for the file system. A guest's path must be written with the
+// root, and without "..": of other places it is not told what is there.
 absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& path, const std::string& field,
-                                                             const std::vector<std::string>& roots,
-                                                             const std::shared_ptr<OpenInputs>& open_inputs);
+                                                             const JobBounds& bounds);
 
 // The place of a .npy file at `path`, below one of the roots, as a PlacedFile; makes nothing. Errors as for
-// OpenPathInput.
+// OpenPathInput; a guest is always refused.
 absl::StatusOr<std::shared_ptr<PlacedFile>> OpenPathOutput(const std::string& path, bool replace,
                                                            const std::string& field, const JobBounds& bounds);
 

@@ -2,6 +2,8 @@
 
 #include <grpcpp/generic/generic_stub.h>
 
+#include "hotplate/v1/tokens.pb.h"
+
 namespace hotplate::e2e {
 namespace {
 
@@ -37,9 +39,9 @@ v1::JobSpec Integral(std::int64_t n) {
 
 std::vector<const google::protobuf::MethodDescriptor*> AllMethods() {
   std::vector<const google::protobuf::MethodDescriptor*> methods;
-  for (const auto* file :
-       {v1::ArrayState_descriptor()->file(), v1::JobState_descriptor()->file(), v1::DaemonState_descriptor()->file(),
-        v1::ParamType_descriptor()->file(), v1::TelemetrySample::descriptor()->file()}) {
+  for (const auto* file : {v1::ArrayState_descriptor()->file(), v1::JobState_descriptor()->file(),
+                           v1::DaemonState_descriptor()->file(), v1::ParamType_descriptor()->file(),
+                           v1::TelemetrySample::descriptor()->file(), v1::Token::descriptor()->file()}) {
     for (int s = 0; s < file->service_count(); ++s) {
       for (int m = 0; m < file->service(s)->method_count(); ++m) methods.push_back(file->service(s)->method(m));
     }

@@ -63,6 +63,9 @@ TEST_F(WireTest, EveryAnswerNamesTheStartOfTheDaemon) {
       {"/hotplate.v1.Jobs/Why", of_job},
       {"/hotplate.v1.Jobs/FetchResult", of_job},
       {"/hotplate.v1.Catalogue/DescribeKernel", "kernel: 'selu'"},
+      {"/hotplate.v1.Tokens/Create",
+       "token { name: 'anna' scope: TOKEN_SCOPE_SUBMIT record_file: '" + daemon_->folder() + "/anna.json' }"},
+      {"/hotplate.v1.Tokens/Revoke", "name: 'anna'"},
   };
   const auto expect_named = [&](const google::protobuf::MethodDescriptor& method) {
     const std::string path = PathOf(method);

@@ -1,5 +1,6 @@
 """Words behind `--` are words like others, whatever they look like: every command, from the list that the program prints."""
 
+import json
 import re
 import shlex
 
@@ -14,11 +15,12 @@ ROWS = {
     "down": ["aa"], "status": [], "use": ["local"], "logs": [], "sites": ["hpc2n"], "partitions": [], "kernels": [],
     "describe": ["selu"], "run": ["vector_add", "x.npy", "x.npy"], "eval": ["2*x", "x=x.npy"], "submit": ["vector_add", "x.npy", "x.npy"],
     "graph": ["run", "sum.toml"], "jobs": [],
-    "workers": [], "env": [], "exec": ["echo", "said"], "python": ["-c", "print(1)"],
+    "workers": [], "env": [], "token": [], "exec": ["echo", "said"], "python": ["-c", "print(1)"],
     "show": ["1"], "why": ["1"], "watch": ["1"], "wait": ["1"], "cancel": ["1"], "result": ["1"], "put": ["x.npy"], "get": ["A"],
     "arrays": [], "free": ["A"], "devices": [], "top": [], "metrics": [], "cache": [], "history": [], "journal": ["verify"], "completion": ["bash"], "version": [], "help": ["run", "selu"],
+    "join": ["guest.json"],  # the last one: its daemon is the current one from then on
 }
-OPTIONS = {"put": ["--name", "A", "--replace"], "graph": ["--name", "mine"], "top": ["--once"], "logs": ["-n", "1"]}
+OPTIONS = {"put": ["--name", "A", "--replace"], "graph": ["--name", "mine"], "top": ["--once"], "logs": ["-n", "1"], "join": ["--name", "joined"]}
 
 
 class Words(harness.Case):
@@ -36,6 +38,9 @@ class Words(harness.Case):
     def prepare(self):
         np.save(self.folder / "x.npy", np.ones(4, np.float32))
         (self.folder / "sum.toml").write_text('[sum]\nexpression = "1 + 1"\n')
+        guest = self.folder / "guest.json"
+        guest.write_text(json.dumps(self.record() | {"guest": "ana"}))
+        guest.chmod(0o600)
         if not self.record_path("aa").exists():
             self.start_daemon(name="aa")
             self.hotplate("use", "local")

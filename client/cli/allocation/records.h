@@ -35,6 +35,18 @@ std::optional<v1::EndpointRecord> ChosenRecord(const Settings& settings);
 // the record there.
 absl::Status SetCurrent(const Settings& settings, const std::string& name);
 
+// Makes servers/NAME.json a link to a guest's record, an absolute path; the folders are made as needed. Returns where
+// the link led before, if to another file: empty if it is new. ALREADY_EXISTS: the name is another record's that is no
+// link.
+absl::StatusOr<std::string> LinkRecord(const Settings& settings, const std::string& name, const std::string& record);
+
+// Removes such a link, and `current` with it if that points there. NOT_FOUND: there is none. INVALID_ARGUMENT: it is no
+// link, but a daemon's own record.
+absl::Status UnlinkRecord(const Settings& settings, const std::string& name);
+
+// True for such a link whose record is not there, or cannot be reached.
+bool LeadsNowhere(const Settings& settings, const std::string& name);
+
 // Removes the record of `name` if it is still of this generation, and `current` with it if that points there.
 absl::Status RemoveRecord(const Settings& settings, const std::string& name, const std::string& generation);
 

@@ -49,6 +49,7 @@ std::string Who(const v1::GetServerInfoResponse& info) {
 // Until the daemon has ended. `asked` is the answer to the request.
 absl::Status WaitForTheEnd(const Invocation& call, const v1::GetServerInfoResponse& info, client::Client& client,
                            const absl::Status& asked, nanoseconds longest) {
+  if (absl::IsPermissionDenied(asked)) return asked;  // a guest's
   const std::string record = RecordPath(
       call.settings, call.settings.server.find('/') != std::string::npos ? call.settings.server : info.name());
   const Steady::time_point start = Steady::now();
@@ -308,6 +309,10 @@ absl::Status Down(const Invocation& call) {
   if (!call.arguments.Flag("all")) return words.empty() ? DownOne(call) : DownAs(call, words[0]);
   if (!words.empty()) return UsageError("--all and " + words[0] + ": give one or the other");
   std::vector<std::string> names = ServerNames(call.settings);
+  std::erase_if(names, [&](const std::string& name) {  // a guest may not end its host's daemon
+    const auto record = RecordOf(call.settings, name);
+    return LeadsNowhere(call.settings, name) || (record && !record->guest().empty());
+  });
   for (const AllocationNote& note : ReadNotes(call.settings.directory))
     if (!note.over() && std::find(names.begin(), names.end(), note.name) == names.end()) names.push_back(note.name);
   absl::Status first = absl::OkStatus();

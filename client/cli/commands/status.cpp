@@ -40,7 +40,7 @@ std::string VersionsText(const v1::Versions& versions) {
 }
 
 std::string StatusPage(const Invocation& call, const v1::GetServerInfoResponse& info,
-                       const v1::ListArraysResponse& arrays, std::size_t active_jobs) {
+                       const v1::ListArraysResponse& arrays, std::size_t active_jobs, const std::string& guest) {
   std::string page =
       Paint(call.console.out_colour, Tone::kBold, info.name()) + "  " +
       Paint(call.console.out_colour, info.state() == v1::SERVING ? Tone::kGood : Tone::kBold, StateWord(info.state())) +
@@ -48,6 +48,7 @@ std::string StatusPage(const Invocation& call, const v1::GetServerInfoResponse& 
       DurationText(Between(info.start_time(), NowOf(info))) + "\n";
   Table table;
   table.Indent(2);
+  if (!guest.empty()) table.Row({"you are", "guest " + Printable(guest)});
   table.Row({"version", VersionsText(info.versions())});
   if (!info.allocation().job_id().empty()) {
     table.Row({"allocation", AllocationWords(info)});
@@ -165,8 +166,8 @@ absl::Status Status(const Invocation& call) {
   if (!jobs.ok()) return jobs.status();
   const auto arrays = client->Arrays();
   if (!arrays.ok()) return arrays.status();
-  call.output.Answer([&] { return StatusPage(call, *info, *arrays, jobs->size()); }, [&] { return ToJson(*info); },
-                     StateWord(info->state()));
+  call.output.Answer([&] { return StatusPage(call, *info, *arrays, jobs->size(), client->record().guest()); },
+                     [&] { return ToJson(*info); }, StateWord(info->state()));
   return absl::OkStatus();
 }
 

@@ -19,8 +19,11 @@ absl::Status Use(const Invocation& call) {
     for (const std::string& name : names) {
       const auto record = RecordOf(call.settings, name);
       const bool ended = record && client::KnownEnded(*record);
-      text += (name == current ? "* " : "  ") + name +
-              (ended ? "   (dead; clear it: hotplate down " + name + ")" : "") + "\n";
+      text += (name == current ? "* " : "  ") + name;
+      if (record && !record->guest().empty()) text += "   (you are its guest " + Printable(record->guest()) + ")";
+      if (LeadsNowhere(call.settings, name))
+        text += "   (its record is not there; forget it: hotplate join --remove " + name + ")";
+      text += ended ? "   (dead; clear it: hotplate down " + name + ")\n" : "\n";
       if (ended) dead.push_back(name);
     }
     for (const AllocationNote& note : ReadNotes(call.settings.directory))

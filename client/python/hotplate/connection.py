@@ -9,6 +9,7 @@ import weakref
 from typing import Any, Optional, TypeVar
 
 from . import _core
+from .errors import NotAllowed
 
 Self = TypeVar("Self", bound="Connection")
 
@@ -24,6 +25,9 @@ class Connection:
     def __init__(self, core: _core.Client) -> None:
         self._core = core
         self._server = core.server_name  # also of one that is closed
+        self._guest = core.guest  # "" for its owner's connection
+        if self._guest:
+            _guests.append(self._guest)
         self._generation = ""  # see same_daemon
         self._computing = threading.RLock()  # while an expression of its arrays runs: see sending.compute
         self._ids: list[str] = []  # see _device_ids
@@ -113,6 +117,12 @@ class Connection:
             self._ids, self._ids_of = [str(device["id"]) for device in self.info()["devices"]], moves
         return self._ids
 
+    def _refuse_pickles(self, what: str) -> None:
+        """Raises NotAllowed on a guest's connection: the daemon is somebody else's, and a pickle can run any code here."""
+        if self._guest:
+            raise NotAllowed(f"you are guest {self._guest!r} of {self._server}, and {what} is a pickle: it could run code of the "
+                             "daemon's owner here, so nothing is unpickled. Guests have kernels, expressions and arrays")
+
     def same_daemon(self, other: Connection) -> bool:
         """Whether both clients are connected to the same start of a daemon; names do not tell. Asks each once, and again if they
         seem not to be: one may have gone over to another start.
@@ -137,6 +147,13 @@ def graph_of(client: Connection) -> Any:
     """The hotplate.graphs.Graph whose block is open in this thread, so that calls are noted; else None."""
     return client._graphs.get(threading.get_ident())
 
+
+def was_guest() -> bool:
+    """Whether this process has ever connected as a guest. An error does not tell which connection it came by."""
+    return bool(_guests)
+
+
+_guests: list[str] = []
 
 # At exit their threads must not come back to an interpreter that is gone.
 _open: weakref.WeakSet[Connection] = weakref.WeakSet()

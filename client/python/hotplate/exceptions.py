@@ -8,9 +8,12 @@ import pickle
 import sys
 from typing import Any, Optional
 
+from .connection import was_guest
+
 
 def rebuilt(name: str, message: str, pickled: bytes) -> Optional[Exception]:
-    """The exception that a function of the user's raised in its worker.
+    """The exception that a function of the user's raised in its worker. In a process that has connected to a daemon as a
+    guest none is unpickled: those of Python's own classes get their message alone.
 
     Args:
         name: its class, as "module.Name".
@@ -22,6 +25,8 @@ def rebuilt(name: str, message: str, pickled: bytes) -> Optional[Exception]:
     """
     itself: Any = None
     try:
+        if was_guest():
+            raise pickle.UnpicklingError("a guest unpickles nothing")
         itself = _Exceptions(io.BytesIO(pickled)).load()
     except Exception:
         module, _, own = name.rpartition(".")

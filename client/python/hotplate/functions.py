@@ -204,7 +204,12 @@ class Function:
         return bool(lost)
 
     def value(self, client: Connection, result: _core.Result, environment: Environment) -> Any:
-        """The result of a call in this environment, whose arrays are taken out of the job's."""
+        """The result of a call in this environment, whose arrays are taken out of the job's.
+
+        Raises:
+            NotAllowed: this is a guest's connection.
+        """
+        client._refuse_pickles(f"the result of {name_of(self._function)}")
         came = set(result.outputs())
         arrays: list[Any] = []
         while f"a{len(arrays)}" in came:

@@ -432,6 +432,7 @@ void BindClient(py::module_& module) {
       .def_property_readonly("session", [](const PyClient& self) { return self.Get()->session(); })
       .def_property_readonly("moves", [](const PyClient& self) { return self.Get()->moves(); })
       .def_property_readonly("server_name", [](const PyClient& self) { return self.Get()->server_name(); })
+      .def_property_readonly("guest", [](const PyClient& self) { return self.Get()->record().guest(); })
       .def("kernels",
            [](const PyClient& self) {
              return ToList(Ask(self, [](auto& client, const auto* stop) { return client.Kernels(stop); }));

@@ -58,10 +58,33 @@ absl::Status ArrayStore::Impl::CheckCount() const {
       absl::StrCat("the daemon holds ", arrays.size(), " arrays, its limit; free some first"));
 }
 
+absl::Status ArrayStore::Impl::CheckQuota(const std::string& token, std::uint64_t bytes,
+                                          const std::vector<std::uint64_t>& going, Beside beside) const {
+  const std::shared_ptr<const Allowance> allowance = allowances == nullptr ? nullptr : allowances->Of(token);
+  if (allowance == nullptr) return absl::OkStatus();
+  if (allowance->is_over()) return EndedToken(token);
+  const std::uint64_t quota = allowance->array_bytes;
+  if (quota == 0) return absl::OkStatus();
+  const auto sum = bytes_of.find(token);
+  std::uint64_t has = sum == bytes_of.end() ? 0 : sum->second;
+  for (const std::uint64_t number : going) has -= arrays.at(number)->array.bytes;
+  const std::uint64_t counts = beside == Beside::kArrays ? has : 0;
+  if (bytes <= quota && counts <= quota - bytes) return absl::OkStatus();
+  const std::string text = absl::StrCat("token \"", token, "\" has ", has, " bytes of arrays, and this needs ", bytes,
+                                        " more; its limit quota-bytes is ", quota);
+  if (bytes <= quota) return NoMemory(absl::StrCat(text, "; free arrays, or ask the daemon's owner for more"));
+  return Refused(absl::StatusCode::kResourceExhausted,
+                 {{"quota-bytes", absl::StrCat(text, "; ask the daemon's owner for more")}});
+}
+
 std::shared_ptr<ArrayEntry> ArrayStore::Impl::Remove(std::uint64_t number) {
   const auto at = arrays.find(number);
   std::shared_ptr<ArrayEntry> entry = std::move(at->second);
   arrays.erase(at);
+  if (const auto sum = bytes_of.find(entry->array.owner.token); sum != bytes_of.end()) {
+    sum->second -= entry->array.bytes;
+    if (sum->second == 0) bytes_of.erase(sum);
+  }
   entry->freed = true;
   SetUnread(*entry, false);
   return entry;
@@ -114,8 +137,9 @@ std::uint64_t ArrayStore::Impl::FreedBy(const std::vector<std::uint64_t>& number
   return bytes;
 }
 
-absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::Impl::Allocate(std::uint64_t bytes,
+absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::Impl::Allocate(const std::string& token, std::uint64_t bytes,
                                                                        const std::vector<std::uint64_t>& going) const {
+  if (absl::Status status = CheckQuota(token, bytes, going); !status.ok()) return status;
   if (going.empty()) {
     if (absl::Status status = CheckCount(); !status.ok()) return status;
   }
@@ -136,6 +160,7 @@ std::shared_ptr<ArrayEntry> ArrayStore::Impl::Insert(const Principal& owner, con
   entry->last_write = clock.Now();
   SetLease(*entry, lease);
   arrays.emplace_hint(arrays.end(), number, entry);
+  if (bytes > 0) bytes_of[owner.token] += bytes;
   if (as_successor) {
     successors.emplace(NameOf(*entry), number);
   } else if (!name.empty()) {

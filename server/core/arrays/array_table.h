@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "kernels/base/mutex.h"
 #include "server/core/arrays/arrays.h"
@@ -39,14 +40,16 @@ class ArrayStore::Impl {
  public:
   using Name = std::pair<std::string, std::string>;  // token, name
 
-  Impl(ArrayLimits the_limits, const Clock& the_clock)
+  Impl(ArrayLimits the_limits, const Clock& the_clock, std::shared_ptr<const Allowances> the_allowances)
       : limits(the_limits),
         clock(the_clock),
+        allowances(std::move(the_allowances)),
         memory(std::make_shared<CountedMemory>(the_limits.total_bytes)),
         next_number(the_limits.first_number) {}
 
   const ArrayLimits limits;
   const Clock& clock;
+  const std::shared_ptr<const Allowances> allowances;  // null: nobody has bounds
   const std::shared_ptr<CountedMemory> memory;
   std::shared_ptr<DeviceCopies> copies;              // null where no device keeps any
   std::function<bool(std::uint64_t bytes)> reclaim;  // empty: nobody can
@@ -54,6 +57,7 @@ class ArrayStore::Impl {
   mutable Mutex mutex;
   // The mutex guards the content of the entries too.
   std::map<std::uint64_t, std::shared_ptr<ArrayEntry>> arrays ABSL_GUARDED_BY(mutex);
+  absl::flat_hash_map<std::string, std::uint64_t> bytes_of ABSL_GUARDED_BY(mutex);  // of `arrays`, by token; none is 0
   std::map<Name, std::uint64_t> names ABSL_GUARDED_BY(mutex);  // 0: held for an array that is being made
   // Arrays that are being written to take, when they are whole, a name that `names` has for another until then.
   std::set<std::pair<Name, std::uint64_t>> successors ABSL_GUARDED_BY(mutex);
@@ -84,6 +88,9 @@ class ArrayStore::Impl {
   absl::StatusOr<std::shared_ptr<ArrayEntry>> Find(const Principal& who, const std::string& id_or_name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   absl::Status CheckCount() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  // ArrayStore::CheckQuota; the arrays `going`, which are the token's, do not count.
+  absl::Status CheckQuota(const std::string& token, std::uint64_t bytes, const std::vector<std::uint64_t>& going,
+                          Beside beside = Beside::kArrays) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   static Name NameOf(const ArrayEntry& entry) { return {entry.array.owner.token, entry.array.name}; }
 
   // The entry leaves the table; what it holds goes with the returned pointer, which must outlast the lock. Its name is
@@ -103,8 +110,8 @@ class ArrayStore::Impl {
   std::uint64_t FreedBy(std::uint64_t number) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   std::uint64_t FreedBy(const std::vector<std::uint64_t>& numbers) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  // Memory for one more array, in whose favour the others are about to go.
-  absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(std::uint64_t bytes,
+  // Memory for one more array of the token's, in whose favour the others are about to go.
+  absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(const std::string& token, std::uint64_t bytes,
                                                        const std::vector<std::uint64_t>& going) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   std::shared_ptr<ArrayEntry> Insert(const Principal& owner, const Signature& signature, const std::string& name,

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/core/allowances.h"
 #include "server/core/arrays/device_copies.h"
 #include "server/core/types.h"
 
@@ -33,7 +34,8 @@ struct ArrayLimits {
 // Whoever shares the owner's token sees an array; an admin sees all. To others it is NOT_FOUND.
 class ArrayStore {
  public:
-  ArrayStore(ArrayLimits limits, const Clock& clock);
+  // `allowances`: bounds of tokens (EngineOptions has the same); null: nobody has any.
+  ArrayStore(ArrayLimits limits, const Clock& clock, std::shared_ptr<const Allowances> allowances = nullptr);
   ~ArrayStore();
 
   // Arrays that are made from now on may be copied to devices. To be called before the store is used by more than one
@@ -43,10 +45,10 @@ class ArrayStore {
   // once. The same holds for it.
   void SetReclaim(std::function<bool(std::uint64_t bytes)> reclaim);
 
-  // RESOURCE_EXHAUSTED names the limit; ALREADY_EXISTS for a name that is taken unless `replace`. An array that is
-  // whole stays, under its name, until the last byte of the one that replaces it has come: an upload that is cut off
-  // costs nothing, and there must be room for both. Where there is none for a third, others that were to replace it and
-  // that nobody writes make room.
+  // RESOURCE_EXHAUSTED names the limit, the daemon's or the token's; ALREADY_EXISTS for a name that is taken unless
+  // `replace`. An array that is whole stays, under its name, until the last byte of the one that replaces it has come:
+  // an upload that is cut off costs nothing, and there must be room for both. Where there is none for a third, others
+  // that were to replace it and that nobody writes make room.
   absl::StatusOr<ArraySnapshot> Create(const Principal& owner, const Signature& signature, const std::string& name,
                                        std::optional<nanoseconds> lease, bool replace, const std::string& device = {});
 
@@ -108,6 +110,14 @@ class ArrayStore {
                                       std::uint64_t number = 0);
   static std::uint64_t NumberIn(const ArrayId& id);
 
+  // Whether the token may have arrays of so many bytes more: beside those that it has, or if it had none. Else
+  // RESOURCE_EXHAUSTED, with what it has and the limit quota-bytes; of the field "memory", as any want that may pass,
+  // or of "quota-bytes" if it can never have them. PERMISSION_DENIED where it is a token no more.
+  enum class Beside { kArrays, kNothing };
+  absl::Status CheckQuota(const std::string& token, std::uint64_t bytes, Beside beside) const;
+  // Of the token's arrays, with those that are being written.
+  std::uint64_t BytesOf(const std::string& token) const;
+
   // Holds a name for an array that is still being made; nobody else gets it until the hold goes or is adopted with.
   class NameHold {
    public:
@@ -124,6 +134,8 @@ class ArrayStore {
   };
   // INVALID_ARGUMENT, or ALREADY_EXISTS. The hold must not outlive the store.
   absl::StatusOr<NameHold> HoldName(const Principal& owner, const std::string& name);
+  // RESOURCE_EXHAUSTED also as by CheckQuota, which the Adopt above does not ask: arrays that daemons before this one
+  // had are never refused for it.
   absl::StatusOr<ArraySnapshot> Adopt(const Principal& owner, const Signature& signature, NameHold name,
                                       std::optional<nanoseconds> lease, std::shared_ptr<const HostBuffer> buffer,
                                       const std::string& device);

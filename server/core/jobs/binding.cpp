@@ -31,8 +31,12 @@ void CheckPriority(const JobRequest& request, std::vector<FieldViolation>& viola
 }  // namespace
 
 Binder::Binder(Catalogues catalogues, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices,
-               std::uint32_t workers)
-    : catalogues_(std::move(catalogues)), arrays_(arrays), devices_(devices), workers_(workers) {}
+               std::uint32_t workers, std::shared_ptr<const Allowances> allowances)
+    : catalogues_(std::move(catalogues)),
+      arrays_(arrays),
+      devices_(devices),
+      workers_(workers),
+      allowances_(std::move(allowances)) {}
 
 absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request, Data data,
                                       const std::vector<std::string>& lost) const {
@@ -85,7 +89,7 @@ absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request,
   if (absl::Status status = BindOutputs(who, request, job, violations); !status.ok()) return status;
   if (!violations.empty()) return Refused(absl::StatusCode::kInvalidArgument, violations);
   if (absl::Status status = PlaceWork(who, request, job); !status.ok()) return status;
-  if (absl::Status status = PlanDevices(request, data, lost, job); !status.ok()) return status;
+  if (absl::Status status = PlanDevices(who, request, data, lost, job); !status.ok()) return status;
   if (absl::Status status = CheckWorkers(request, job); !status.ok()) return status;
   job.spec = *std::move(spec);
   return job;
@@ -110,6 +114,9 @@ absl::StatusOr<SharedSpec> Binder::PrepareUnbound(const Principal& who, JobReque
   const bool any = request.device.empty() || request.device == kAnyDevice;
   if (!any && std::none_of(devices_.begin(), devices_.end(), is_asked_for))
     return NoSuchDevice(devices_, request.device);
+  if (absl::Status status = CheckMayUse(devices_, who.token, AllowanceOf(who).get(), request.device); !status.ok()) {
+    return status;
+  }
   if (request.work == nullptr && request.kernel == expression::kKernel) return SpecByName(request.kernel);
   return KnownSpec(who, request);
 }

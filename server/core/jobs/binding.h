@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/base/status.h"
 #include "kernels/catalogue/expression/expression_spec.h"
+#include "server/core/allowances.h"
 #include "server/core/arrays/arrays.h"
 #include "server/core/jobs/catalogues.h"
 #include "server/core/schedule/room.h"
@@ -54,20 +55,27 @@ struct BoundJob {
   std::string refusal;
 };
 
+// Whether jobs of a token with this allowance (null: without bounds) may run on the device.
+bool MayUse(const Allowance* allowance, const Device& device);
+// PERMISSION_DENIED, with the devices that the token may use, if `id` is another one, or if none of them is here.
+// `id`: empty or kAnyDevice is any; one that is not here is left to NoSuchDevice.
+absl::Status CheckMayUse(const std::vector<std::unique_ptr<Device>>& devices, const std::string& token,
+                         const Allowance* allowance, const std::string& id);
 // INVALID_ARGUMENT, with the devices that there are.
 absl::Status NoSuchDevice(const std::vector<std::unique_ptr<Device>>& devices, const std::string& id);
 
 class Binder {
  public:
-  // `devices` and the rest outlive the binder. `workers`: EngineOptions::workers.
+  // `devices` and the rest outlive the binder. `workers`, `allowances`: as in EngineOptions.
   Binder(Catalogues catalogues, ArrayStore& arrays, const std::vector<std::unique_ptr<Device>>& devices,
-         std::uint32_t workers = 0);
+         std::uint32_t workers = 0, std::shared_ptr<const Allowances> allowances = nullptr);
 
   const Catalogues& catalogues() const { return catalogues_; }
 
   enum class Data { kRequired, kSignaturesSuffice };
   // Devices in `lost` (a text by the device's place, empty while it is healthy; nothing at all if all are) are not
   // considered.
+  // Only devices that the token may use are considered; PERMISSION_DENIED as by CheckMayUse.
   // A job that asks for no device gets the one that its inputs are on (ArraySnapshot::device); INVALID_ARGUMENT if they
   // are on two. Moves the data of the request's inputs to the job. Refusals name their fields; INVALID_ARGUMENT names
   // every wrong field. With kSignaturesSuffice a job that fits no device is bound all the same: its refusal tells, and
@@ -93,16 +101,20 @@ class Binder {
   absl::StatusOr<SharedSpec> ExpressionSpec(const JobRequest& request,
                                             const std::map<std::string, Signature>& signatures) const;
   static absl::Status PlaceWork(const Principal& who, JobRequest& request, BoundJob& job);
-  absl::Status PlanDevices(const JobRequest& request, Data data, const std::vector<std::string>& lost,
-                           BoundJob& job) const;
+  absl::Status PlanDevices(const Principal& who, const JobRequest& request, Data data,
+                           const std::vector<std::string>& lost, BoundJob& job) const;
   // Refuses more places for workers than its devices have; devices without any give a lane.
   absl::Status CheckWorkers(const JobRequest& request, BoundJob& job) const;
-  std::string HowOnTheCpu() const;
+  std::string HowOnTheCpu(const Allowance* allowance) const;
+  std::shared_ptr<const Allowance> AllowanceOf(const Principal& who) const {
+    return allowances_ == nullptr ? nullptr : allowances_->Of(who.token);
+  }
 
   const Catalogues catalogues_;
   ArrayStore& arrays_;
   const std::vector<std::unique_ptr<Device>>& devices_;
   const std::uint32_t workers_;
+  const std::shared_ptr<const Allowances> allowances_;
   mutable expression::ExpressionSpecs expressions_;  // thread-safe
 };
 

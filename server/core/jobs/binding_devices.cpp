@@ -3,6 +3,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "kernels/array/quoted.h"
 #include "kernels/base/status.h"
 #include "server/core/jobs/binding.h"
@@ -22,6 +23,32 @@ std::string DeviceList(const std::vector<std::unique_ptr<Device>>& devices) {
 }
 
 }  // namespace
+
+bool MayUse(const Allowance* allowance, const Device& device) {
+  if (allowance == nullptr || allowance->devices.empty()) return true;
+  const std::vector<std::string>& allowed = allowance->devices;
+  return std::find(allowed.begin(), allowed.end(), device.info().id) != allowed.end();
+}
+
+absl::Status CheckMayUse(const std::vector<std::unique_ptr<Device>>& devices, const std::string& token,
+                         const Allowance* allowance, const std::string& id) {
+  if (allowance == nullptr || allowance->devices.empty()) return absl::OkStatus();
+  const std::string allowed = absl::StrJoin(allowance->devices, ", ");
+  bool any = false;
+  for (const std::unique_ptr<Device>& device : devices) {
+    const bool may = MayUse(allowance, *device);
+    any |= may;
+    if (may || device->info().id != id) continue;
+    return Refused(absl::StatusCode::kPermissionDenied,
+                   {{"device", absl::StrCat("token \"", token, "\" may not use device ", Quoted(id), "; it may use ",
+                                            allowed, ", or ask the daemon's owner for more")}});
+  }
+  if (any) return absl::OkStatus();
+  return Refused(absl::StatusCode::kPermissionDenied,
+                 {{"device", absl::StrCat("token \"", token, "\" may use ", allowed,
+                                          " alone, which this daemon does not have; there are ", DeviceList(devices),
+                                          ": ask the daemon's owner for one of them")}});
+}
 
 absl::Status NoSuchDevice(const std::vector<std::unique_ptr<Device>>& devices, const std::string& id) {
   std::string text = absl::StrCat("no device ", Quoted(id), "; there are ", DeviceList(devices));
@@ -48,8 +75,12 @@ absl::Status Binder::CheckWorkers(const JobRequest& request, BoundJob& job) cons
   return absl::OkStatus();
 }
 
-absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std::vector<std::string>& lost,
-                                 BoundJob& job) const {
+absl::Status Binder::PlanDevices(const Principal& who, const JobRequest& request, Data data,
+                                 const std::vector<std::string>& lost, BoundJob& job) const {
+  const std::shared_ptr<const Allowance> allowance = AllowanceOf(who);
+  if (absl::Status status = CheckMayUse(devices_, who.token, allowance.get(), request.device); !status.ok()) {
+    return status;
+  }
   const std::uint64_t input_bytes = job.call.InputBytes();
   std::uint64_t output_bytes = 0, to_load = 0;
   for (const BoundOutput& output : job.outputs) output_bytes += output.bytes;
@@ -61,7 +92,9 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
   const bool any = request.device == kAnyDevice;
   // Where there is a GPU, a job is meant for it, and does not become one for the CPU by itself: not where a library is
   // missing, and not where the GPU is lost.
-  const auto is_gpu = [](const std::unique_ptr<Device>& device) { return !IsCpu(*device); };
+  const auto is_gpu = [&](const std::unique_ptr<Device>& device) {
+    return !IsCpu(*device) && MayUse(allowance.get(), *device);
+  };
   const bool gpus_alone = request.device.empty() && std::any_of(devices_.begin(), devices_.end(), is_gpu);
   bool known = request.device.empty() || any;
   bool fits = false;
@@ -71,7 +104,7 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
   for (unsigned i = 0; i < devices_.size(); ++i) {
     const Device& device = *devices_[i];
     const DeviceInfo& info = device.info();
-    if (gpus_alone && IsCpu(device)) continue;
+    if (!MayUse(allowance.get(), device) || (gpus_alone && IsCpu(device))) continue;
     if (!request.device.empty() && !any && info.id != request.device) continue;
     known = true;
     if (!lost.empty() && !lost[i].empty()) {
@@ -113,7 +146,7 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
     absl::StrAppend(&reasons, reasons.empty() ? "" : "; ", devices, " cannot run ", name, ": ", why);
   }
   // Said first: reasons can be long, and what is too long is cut.
-  const std::string none = gpus_alone ? absl::StrCat("no GPU", HowOnTheCpu()) : "no device";
+  const std::string none = gpus_alone ? absl::StrCat("no GPU", HowOnTheCpu(allowance.get())) : "no device";
   if (!fits && !too_small.empty()) {
     job.refusal = absl::StrCat(name, " fits ", none, ": ", too_small);
     if (data == Data::kSignaturesSuffice) return absl::OkStatus();
@@ -134,10 +167,10 @@ absl::Status Binder::PlanDevices(const JobRequest& request, Data data, const std
   return absl::OkStatus();
 }
 
-// The advice for a job that the GPUs cannot run; empty where there is no CPU to run it.
-std::string Binder::HowOnTheCpu() const {
+// The advice for a job that the GPUs cannot run; empty where there is no CPU that may run it.
+std::string Binder::HowOnTheCpu(const Allowance* allowance) const {
   for (const std::unique_ptr<Device>& device : devices_) {
-    if (!IsCpu(*device)) continue;
+    if (!IsCpu(*device) || !MayUse(allowance, *device)) continue;
     return absl::StrCat(" (to run it on the CPU, ask for device \"", device->info().id, "\", or \"", kAnyDevice,
                         "\": a GPU if one can run it, else the CPU)");
   }

@@ -84,6 +84,7 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
 
   // It is being written down: nobody sees it until it is acknowledged.
   bool hidden = false;
+  std::string late_cancel;  // why it is cancelled as soon as it is acknowledged; or empty
 
   // The dependencies' own: how many jobs have yet to take an output that is for jobs alone, by its name; and which job
   // was the first to fail of those that this one depends on, as a sentence.

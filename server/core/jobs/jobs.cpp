@@ -53,6 +53,7 @@ absl::StatusOr<std::shared_ptr<Job>> Jobs::Insert(std::shared_ptr<Job> job, std:
   if (draining_.load()) {
     return absl::UnavailableError(absl::StrCat("the daemon is draining and takes no new jobs: ", drain_reason_));
   }
+  if (absl::Status status = CheckAllowanceLocked(job->owner.token); !status.ok()) return status;
   if (absl::Status status = table_.CheckRoom(*job); !status.ok()) return status;
   job->hidden = job->durable;
   const std::uint64_t number = numbers_.Take();
@@ -60,7 +61,7 @@ absl::StatusOr<std::shared_ptr<Job>> Jobs::Insert(std::shared_ptr<Job> job, std:
   job->submit_time = submitted.at;
   table_.Insert(job, number);
   Record(*job, submitted);
-  active_.insert(job.get());
+  AddActive(*job);
   if (observer != nullptr) {
     observers_.Add(*job, std::move(observer), tag, 0, submitted.attached);
     Expect(*job);
@@ -68,9 +69,17 @@ absl::StatusOr<std::shared_ptr<Job>> Jobs::Insert(std::shared_ptr<Job> job, std:
   return job;
 }
 
-void Jobs::Acknowledge(Job& job) {
+std::string Jobs::Acknowledge(Job& job) {
   MutexLock lock(mutex_);
   job.hidden = false;
+  return std::exchange(job.late_cancel, {});
+}
+
+bool Jobs::CancelLater(Job& job, const std::string& reason) {
+  MutexLock lock(mutex_);
+  if (!job.hidden) return false;
+  job.late_cancel = reason;
+  return true;
 }
 
 void Jobs::Withdraw(Job& job) {
@@ -78,7 +87,7 @@ void Jobs::Withdraw(Job& job) {
   {
     MutexLock lock(mutex_);
     gone = table_.Withdraw(job);
-    active_.erase(&job);
+    RemoveActive(job);
     idle_since_ = clock_.Now();
     if (draining_.load()) ended_.NotifyAll();
   }
@@ -93,7 +102,7 @@ void Jobs::Restore(const std::shared_ptr<Job>& job, std::uint64_t number, const 
   for (const JobEvent& event : events) Apply(*job, event).IgnoreError();
   const JobRecord& record = job->record();
   if (record.end == nullptr) {
-    active_.insert(job.get());
+    AddActive(*job);
     return;
   }
   for (const JobOutputValue& output : record.end->outputs) {
@@ -196,7 +205,7 @@ void Jobs::EndNow(Job& job, JobEvent event) {
     job.bound.call.params = std::move(bound.call.params);
     table_.Ended(kept);
     while (std::shared_ptr<Job> old = table_.Evict(event.at)) evicted.push_back(std::move(old));
-    active_.erase(&job);
+    RemoveActive(job);
     idle_since_ = event.at;
     if (draining_.load()) ended_.NotifyAll();
   }
@@ -207,21 +216,6 @@ void Jobs::EndNow(Job& job, JobEvent event) {
   Tell(job);
   FreeOwned(evicted);
   LogEnd(job);
-}
-
-void Jobs::LogEnd(const Job& job) const {
-  if (!log_.Wants(LogLevel::kInfo)) return;
-  MutexLock lock(mutex_);
-  const JobRecord& record = job.record();
-  const absl::Status& error = record.end->error;
-  const LogLevel level = error.ok() || record.state == JobState::kCancelled ? LogLevel::kDebug : LogLevel::kInfo;
-  if (!log_.Wants(level)) return;
-  const std::string& device = record.changes[record.change_count - 1].device;
-  const std::string text = absl::StrCat(
-      "job ", job.id.value(), " ", job.spec().name(), " ", ToAbsl(Name(record.state)), device.empty() ? "" : " on ",
-      device, " after ", DurationText(record.end_time - job.submit_time), error.ok() ? "" : ": ", error.message());
-  lock.Unlock();
-  log_(level, text);
 }
 
 absl::Status Jobs::Watch(const Principal& who, const JobId& id, std::uint64_t from_sequence,
@@ -383,30 +377,6 @@ void Jobs::ReleaseOutputs(Job& job) {
   if (Record(job, released)) {
     // Its printed output can be read while the job is listed.
     table_.ResultsDropped(job, job.work != nullptr ? job.work->kept_bytes() : 0);
-  }
-}
-
-void Jobs::Refuse(const std::string& reason) {
-  MutexLock lock(mutex_);
-  if (!draining_.load()) drain_reason_ = reason;
-  draining_.store(true);
-}
-
-bool Jobs::RefuseIfIdleSince(SteadyTime since, const std::string& reason) {
-  MutexLock lock(mutex_);
-  const std::optional<SteadyTime> idle_since = IdleSinceLocked();
-  if (!idle_since || *idle_since > since) return false;
-  if (!draining_.load()) drain_reason_ = reason;
-  draining_.store(true);
-  return true;
-}
-
-bool Jobs::AwaitEnds(std::chrono::steady_clock::time_point until, absl::FunctionRef<bool(const Job&)> may_stay) {
-  MutexLock lock(mutex_);
-  while (true) {
-    const bool stay = std::all_of(active_.begin(), active_.end(), [&](const Job* job) { return may_stay(*job); });
-    if (stay && observers_.KnowAll()) return true;
-    if (!ended_.WaitUntil(mutex_, until)) return false;
   }
 }
 

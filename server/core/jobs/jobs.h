@@ -11,10 +11,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/base/mutex.h"
+#include "server/core/allowances.h"
 #include "server/core/arrays/arrays.h"
 #include "server/core/jobs/job_event.h"
 #include "server/core/jobs/job_log.h"
@@ -47,9 +49,10 @@ struct JobsOptions {
   NumberBlock first_numbers;
   JobNumbers::Claim claim_numbers;
   std::shared_ptr<JobLog> log;  // null: jobs are in memory alone
+  std::shared_ptr<const Allowances> allowances = nullptr;
 };
 
-// Thread-safe. Takes no other lock under its own.
+// Thread-safe. Takes no other lock under its own but that of the allowances.
 class Jobs {
  public:
   Jobs(JobsOptions options, Sessions& sessions, ArrayStore& arrays, const Clock& clock, const LogSink& log);
@@ -59,11 +62,18 @@ class Jobs {
   // Null where nothing was asked for by that key.
   std::shared_ptr<Job> FindRequest(const std::string& request_key) const;
   // The job is PENDING from now on, has its id, and `observer` (may be null) hears of it. Returns another job if that
-  // got the same request key first. Refused while the daemon drains, and where there is no room to keep its result.
+  // got the same request key first. Refused while the daemon drains, where there is no room to keep its result, and as
+  // by CheckAllowance.
   absl::StatusOr<std::shared_ptr<Job>> Insert(std::shared_ptr<Job> job, std::shared_ptr<JobObserver> observer,
                                               std::uint64_t tag);
-  // A durable job that was inserted is hidden until it is acknowledged.
-  void Acknowledge(Job& job);
+  // RESOURCE_EXHAUSTED, with the limit max-jobs, where the token has as many jobs that have not ended as it may;
+  // PERMISSION_DENIED where it is a token no more.
+  absl::Status CheckAllowance(const std::string& token) const;
+  // A durable job that was inserted is hidden until it is acknowledged. Returns why it is to be cancelled, if somebody
+  // asked for that meanwhile (CancelLater).
+  std::string Acknowledge(Job& job);
+  // False for a job that is not hidden: it can be cancelled now. The reason is not empty.
+  bool CancelLater(Job& job, const std::string& reason);
   // Removes a job that was never acknowledged, as if it had never been.
   void Withdraw(Job& job);
   // A job of a daemon before this one, under its own number, with its events since it last was PENDING.
@@ -120,6 +130,8 @@ class Jobs {
   std::vector<JobSnapshot> List(const Principal& who, const JobFilter& filter) const;  // newest first
   // Jobs that have not ended: those that wait first, in the order of their submission.
   std::vector<std::shared_ptr<Job>> Active() const;
+  // How many of a token's have not ended; a sweep is one.
+  std::uint32_t ActiveOf(const std::string& token) const;
   std::uint64_t ended_ever() const;
   std::uint64_t last_number() const { return numbers_.last_taken(); }
 
@@ -148,6 +160,9 @@ class Jobs {
   // Applies the event and writes it down. False: the job's state does not have it.
   bool Record(Job& job, const JobEvent& event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndNow(Job& job, JobEvent event);
+  void AddActive(Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RemoveActive(Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckAllowanceLocked(const std::string& token) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::uint64_t SequenceOfNext(const Job& job) const;  // among its changes
   JobEvent Event(JobEvent::Kind kind) const { return {.kind = kind, .time = clock_.WallNow(), .at = clock_.Now()}; }
   void Expect(Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // TellLate tells its observers what they do not know
@@ -170,6 +185,7 @@ class Jobs {
   CondVar ended_;  // a job has, or an observer has heard of it
   JobTable table_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<Job*> active_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, std::uint32_t> active_of_ ABSL_GUARDED_BY(mutex_);  // by token; none is 0
   std::vector<std::shared_ptr<Job>> untold_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<Job>> in_grace_ ABSL_GUARDED_BY(mutex_);
   std::optional<SteadyTime> IdleSinceLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

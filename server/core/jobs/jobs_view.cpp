@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "kernels/base/quantity.h"
+#include "kernels/base/status.h"
 #include "server/core/jobs/jobs.h"
 #include "server/core/run/outside_work.h"
 
@@ -156,34 +158,24 @@ Jobs::Standing Jobs::StandingOf(const Job& job) const {
           record.cancel_reason};
 }
 
+void Jobs::LogEnd(const Job& job) const {
+  if (!log_.Wants(LogLevel::kInfo)) return;
+  MutexLock lock(mutex_);
+  const JobRecord& record = job.record();
+  const absl::Status& error = record.end->error;
+  const LogLevel level = error.ok() || record.state == JobState::kCancelled ? LogLevel::kDebug : LogLevel::kInfo;
+  if (!log_.Wants(level)) return;
+  const std::string& device = record.changes[record.change_count - 1].device;
+  const std::string text = absl::StrCat(
+      "job ", job.id.value(), " ", job.spec().name(), " ", ToAbsl(Name(record.state)), device.empty() ? "" : " on ",
+      device, " after ", DurationText(record.end_time - job.submit_time), error.ok() ? "" : ": ", error.message());
+  lock.Unlock();
+  log_(level, text);
+}
+
 bool Jobs::HasWork() const {
   MutexLock lock(mutex_);
   return !active_.empty() || !untold_.empty();
-}
-
-std::string Jobs::drain_reason() const {
-  MutexLock lock(mutex_);
-  return drain_reason_;
-}
-
-absl::Status Jobs::DrainingError() const {
-  return absl::UnavailableError(absl::StrCat("the daemon is draining and takes no new jobs: ", drain_reason()));
-}
-
-std::optional<SteadyTime> Jobs::IdleSince() const {
-  MutexLock lock(mutex_);
-  return IdleSinceLocked();
-}
-
-std::optional<SteadyTime> Jobs::IdleSinceLocked() const {
-  SteadyTime since = idle_since_;
-  for (const Job* const job : active_) {
-    if (job->suspended.load()) continue;
-    const std::optional<SteadyTime> quiet = job->work != nullptr ? job->work->quiet_since() : std::nullopt;
-    if (!quiet) return std::nullopt;
-    since = std::max(since, *quiet);
-  }
-  return since;
 }
 
 }  // namespace hotplate::core

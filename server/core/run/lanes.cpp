@@ -70,7 +70,7 @@ bool Lanes::OpenLane(Seat& seat, unsigned round) {
   const unsigned index = seat.device();
   Device& device = parts_.devices[index];
   if (seat.for_worker) {
-    seat.runner = std::make_unique<TaskRunner>(parts_.arrays, parts_.clock, device.info());
+    seat.runner = std::make_unique<TaskRunner>(parts_.arrays, parts_.clock, device.info(), inline_bytes_);
     MutexLock lock(mutex_);
     while (!stopping_ && lanes_[index].settled < round) changed_.Wait(mutex_);
     return true;
@@ -78,7 +78,7 @@ bool Lanes::OpenLane(Seat& seat, unsigned round) {
   absl::StatusOr<std::unique_ptr<Lane>> lane = device.OpenLane();
   if (lane.ok()) {
     seat.lane = *std::move(lane);
-    seat.runner = std::make_unique<TaskRunner>(parts_.arrays, parts_.clock, device.info());
+    seat.runner = std::make_unique<TaskRunner>(parts_.arrays, parts_.clock, device.info(), inline_bytes_);
   }
   bool last = false, often = false;
   {

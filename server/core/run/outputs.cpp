@@ -60,6 +60,16 @@ absl::Status MakeArrays(Job& job, const Jobs::Standing& standing, bool all, bool
 
 }  // namespace
 
+std::uint64_t ArrayBytesOf(const BoundJob& bound, std::uint64_t inline_bytes) {
+  std::uint64_t stay = 0, others = 0;
+  for (std::size_t i = 0; i < bound.outputs.size(); ++i) {
+    const BoundOutput& output = bound.outputs[i];
+    if (output.file != nullptr || bound.call.spec->output_rules()[i].shape.at_most) continue;
+    (output.stays() ? stay : others) += output.bytes;
+  }
+  return others > inline_bytes ? stay + others : stay;
+}
+
 absl::Status PlaceOutputs(Job& job, const Jobs::Standing& standing, std::uint64_t inline_bytes,
                           const Sessions& sessions, ArrayStore& arrays, std::vector<JobOutputValue>& outputs,
                           std::vector<ArrayId>& owned) {

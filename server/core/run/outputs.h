@@ -11,6 +11,10 @@
 
 namespace hotplate::core {
 
+// The bytes of the arrays that PlaceOutputs will make, as far as that is known before the job has run: an output that
+// may be smaller than planned counts as nothing.
+std::uint64_t ArrayBytesOf(const BoundJob& bound, std::uint64_t inline_bytes);
+
 // Makes arrays of the outputs that shall be, or are together larger than `inline_bytes`. `owned` gets those that go
 // with the job. On an error there are none.
 absl::Status PlaceOutputs(Job& job, const Jobs::Standing& standing, std::uint64_t inline_bytes,

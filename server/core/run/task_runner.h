@@ -2,6 +2,8 @@
 // other jobs.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,9 +19,10 @@ class Scheduler;
 
 class TaskRunner {
  public:
-  // All outlive the runner.
-  TaskRunner(ArrayStore& arrays, const Clock& clock, const DeviceInfo& device)
-      : arrays_(arrays), clock_(clock), device_(device) {}
+  // All outlive the runner. `inline_bytes`: of PlaceOutputs.
+  TaskRunner(ArrayStore& arrays, const Clock& clock, const DeviceInfo& device,
+             std::uint64_t inline_bytes = std::numeric_limits<std::uint64_t>::max())
+      : arrays_(arrays), clock_(clock), device_(device), inline_bytes_(inline_bytes) {}
 
   // On the lane's thread, which also runs the task by `run`. Does not change the job but for its control.
   RunResult Run(Job& job, const std::string& spec_hash, const DeviceNeed& need,
@@ -28,7 +31,8 @@ class TaskRunner {
   RunResult RunOutside(Job& job, Device& device, Scheduler& scheduler);
 
  private:
-  // CANCELLED where the job is to be cancelled while a file is read.
+  // CANCELLED where the job is to be cancelled while a file is read; RESOURCE_EXHAUSTED also where its token may not
+  // have the arrays that it is to make.
   absl::Status Gather(Job& job, RunResult& result);
   void Describe(const Job& job);
   // Copies an output that is smaller than planned to memory of its own size.
@@ -37,6 +41,7 @@ class TaskRunner {
   ArrayStore& arrays_;
   const Clock& clock_;
   const DeviceInfo& device_;
+  const std::uint64_t inline_bytes_;
 
   // Kept from job to job for their memory's sake.
   std::vector<std::shared_ptr<const HostBuffer>> inputs_;

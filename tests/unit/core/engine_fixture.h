@@ -48,7 +48,7 @@ class EngineTest : public ::testing::Test {
 
   void Start() {
     if (devices_.empty()) AddDevice({});
-    store_ = std::make_unique<ArrayStore>(limits_, clock_);
+    store_ = std::make_unique<ArrayStore>(limits_, clock_, options_.allowances);
     DeviceSet set;
     for (std::unique_ptr<FakeDevice>& device : devices_) {
       fakes_.push_back(device.get());

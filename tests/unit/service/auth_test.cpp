@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 namespace hotplate::server {
 namespace {
 
@@ -70,6 +72,52 @@ TEST(AuthTest, SessionsAreThirtyTwoDigitsOrNone) {
               absl::StatusCode::kInvalidArgument)
         << bad;
   }
+}
+
+class GuestAuthTest : public testing::Test {
+ protected:
+  GuestAuthTest() {
+    Token guest{"anna", kWatcherSecret, core::Scope::kSubmit};
+    guest.certificate_name = "hotplate client anna";
+    guest.expires = std::chrono::system_clock::now() + std::chrono::hours(1);
+    authenticator_.Add(guest);
+  }
+  absl::StatusOr<core::Principal> Anna(core::Scope needed = core::Scope::kObserve) const {
+    const std::string bearer = "Bearer " + kWatcherSecret;
+    return authenticator_.Identify({{"authorization", bearer}, {"hotplate-session", kSession}}, needed);
+  }
+
+  Authenticator authenticator_{{{kOwnerToken, kSecret, core::Scope::kAdmin}}};
+};
+
+TEST_F(GuestAuthTest, ASessionIsOfOneToken) {
+  EXPECT_EQ(authenticator_.LastCall("anna"), std::nullopt);
+  const auto who = Anna();
+  ASSERT_TRUE(who.ok()) << who.status();
+  EXPECT_EQ(who->token, "anna");
+  EXPECT_EQ(who->session.value(), "anna/" + kSession);
+  EXPECT_TRUE(authenticator_.LastCall("anna").has_value());
+  EXPECT_FALSE(Anna(core::Scope::kCode).ok());
+}
+
+TEST_F(GuestAuthTest, OneThatEndedIsToldHow) {
+  authenticator_.End("anna", "was revoked");
+  authenticator_.End("nobody", "was revoked");
+  EXPECT_EQ(Anna().status().code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_THAT(std::string(Anna().status().message()), HasSubstr("token \"anna\" was revoked"));
+  Token again{"anna", std::string(64, 'c'), core::Scope::kSubmit};
+  authenticator_.Add(again);
+  EXPECT_THAT(std::string(Anna().status().message()), HasSubstr("not this daemon's")) << "the older one is forgotten";
+}
+
+TEST_F(GuestAuthTest, OneThatHasExpiredIsToldWhen) {
+  Token brief{"brief", std::string(64, 'c'), core::Scope::kSubmit};
+  brief.certificate_name = "hotplate client brief";
+  brief.expires = core::WallTime(std::chrono::seconds(1'000'000'000));
+  authenticator_.Add(brief);
+  const std::string bearer = "Bearer " + brief.secret;
+  const auto who = authenticator_.Identify({{"authorization", bearer}}, core::Scope::kObserve);
+  EXPECT_THAT(std::string(who.status().message()), HasSubstr("token \"brief\" expired at 2001-09-09 01:46:40 UTC"));
 }
 
 TEST(AuthTest, AnAuthenticatorWithoutTokensLetsNobodyIn) {

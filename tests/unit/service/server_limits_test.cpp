@@ -16,6 +16,47 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
+// The watcher's token has bounds, the owner's has none.
+class GuestTest : public ServerTest {
+ protected:
+  GuestTest() : ServerTest(WithAllowance()) {}
+
+  static TestServer::Options WithAllowance() {
+    TestServer::Options options;
+    const auto allowances = std::make_shared<core::Allowances>();
+    allowances->Set("watcher", {.devices = {"gpu7"}});
+    options.engine.allowances = allowances;
+    return options;
+  }
+  grpc::Status Check(const std::string& token, const v1::JobSpec& job) {
+    v1::CheckJobRequest request;
+    *request.mutable_job() = job;
+    v1::CheckJobResponse response;
+    return jobs_->Check(Call(token), request, &response);
+  }
+};
+
+TEST_F(GuestTest, PathsAndDevicesAreTheOwnersAlone) {
+  v1::JobSpec job = TinyJob();
+  v1::JobOutput& output = *job.add_outputs();
+  output.set_name("c");
+  output.set_path(server_.folder() + "/c.npy");
+  EXPECT_TRUE(Check(TestServer::kToken, job).ok());
+  grpc::Status refused = Check(TestServer::kWatcherToken, job);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("outputs.c: token \"watcher\" may not write files on the node"));
+  job.clear_outputs();
+  job.mutable_inputs(0)->set_path(server_.folder() + "/absent.npy");
+  EXPECT_EQ(Check(TestServer::kToken, job).error_code(), grpc::StatusCode::NOT_FOUND);
+  refused = Check(TestServer::kWatcherToken, job);
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("token \"watcher\" may read no files on the node; send the array"));
+  refused = Check(TestServer::kWatcherToken, TinyJob());
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(refused.error_message(), HasSubstr("may use gpu7 alone, which this daemon does not have"));
+  EXPECT_TRUE(Check(TestServer::kToken, TinyJob()).ok());
+}
+
 class SmallMessagesTest : public ServerTest {
  protected:
   SmallMessagesTest() : ServerTest(TestServer::OptionsWith(true, "", kLimit)) {}

@@ -13,7 +13,8 @@ const std::string TestServer::kToken(64, 'a');
 const std::string TestServer::kWatcherToken(64, 'b');
 const std::string TestServer::kSession(32, '1');
 
-TestServer::TestServer(Options options) : options_(std::move(options)), arrays_(options_.arrays, clock_) {
+TestServer::TestServer(Options options)
+    : options_(std::move(options)), arrays_(options_.arrays, clock_, options_.engine.allowances) {
   DeviceSet devices;
   CpuOptions cpu;
   cpu.lanes = 2;

@@ -234,6 +234,43 @@ TEST_F(PathInputTest, NothingOutsideTheRootsWhicheverWayItIsSaid) {
   }
 }
 
+// A guest learns neither where a link leads to, nor what there is elsewhere.
+TEST_F(PathInputTest, AGuestReadsBelowItsOwnRootAlone) {
+  const std::string file = WriteNpy("x.npy", 7), root = bounds_.path_roots.front();
+  std::filesystem::create_directory(root + "/inside");
+  std::filesystem::copy_file(file, root + "/inside/y.npy");
+  std::filesystem::create_symlink(file, root + "/inside/link.npy");
+  bounds_.guest = "anna";
+  bounds_.path_roots = bounds_.named_roots = {root + "/inside"};
+  GivePath(root + "/inside/y.npy");
+  EXPECT_TRUE(Convert().ok());
+  for (const std::string& path : {root + "/x.npy", root + "/absent.npy", root + "/inside/../x.npy",
+                                  root + "/inside/../absent.npy", root + "/inside/link.npy", root + "/inside"}) {
+    GivePath(path);
+    ExpectRefused("inputs.x",
+                  "\"" + path + "\": token \"anna\" may read .npy files below " + root +
+                      "/inside alone, by paths that begin so, without \"..\"; else send the array",
+                  absl::StatusCode::kPermissionDenied);
+  }
+  bounds_.path_roots.clear();
+  GivePath(root + "/inside/y.npy");
+  ExpectRefused("inputs.x", "token \"anna\" may read no files on the node; send the array",
+                absl::StatusCode::kPermissionDenied);
+}
+
+TEST_F(WireJobTest, AGuestWritesNoFiles) {
+  v1::JobOutput& output = *spec_.add_outputs();
+  output.set_name("y");
+  output.set_path(folder_.path() + "/y.npy");
+  EXPECT_TRUE(Convert().ok());
+  bounds_.guest = "anna";
+  ExpectRefused("outputs.y",
+                "token \"anna\" may not write files on the node: take the output in the answer, or keep it as an array",
+                absl::StatusCode::kPermissionDenied);
+  output.set_path("relative.npy");
+  ExpectRefused("outputs.y", "may not write files", absl::StatusCode::kPermissionDenied);
+}
+
 TEST_F(PathInputTest, WhatIsNotAnArrayFile) {
   GivePath("relative.npy");
   ExpectRefused("inputs.x", "absolute");

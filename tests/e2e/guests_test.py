@@ -1,0 +1,273 @@
+"""Guests: tokens of the owner's, their records, what they may do and what not, and how they end."""
+
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import time
+import unittest
+
+import harness
+
+NOBODY = 65534
+
+
+class Guests(harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.allowed = cls.folder / "data"
+        (cls.allowed / "course").mkdir(parents=True)
+        cls.shared = cls.folder / "records"
+        cls.shared.mkdir()
+        cls.daemon = cls.start_daemon("--cpu-devices", "2", "--path-root", cls.allowed, "--lanes", "1")
+        cls.make_arrays()
+
+    @classmethod
+    def make_arrays(cls):
+        """x.npy of 1000 float32, in the working folder, below the course's folder and beside it."""
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000,), }"
+        header += b" " * (118 - len(header) - 1) + b"\n"
+        data = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(4000)
+        for folder in (cls.folder, cls.allowed, cls.allowed / "course"):
+            (folder / "x.npy").write_bytes(data)
+
+    def tearDown(self):
+        for token in self.answer("token", "list").get("tokens", []):
+            if "endTime" not in token:
+                self.hotplate("token", "revoke", token["name"])
+
+    def record_of(self, name):
+        return self.shared / f"{name}.json"
+
+    def invite(self, name, *more, join=True):
+        """A token, and its guest's environment."""
+        self.hotplate("token", "create", "--for", name, "--scope", "submit", "-o", self.record_of(name), *more)
+        home = self.folder / f"home-{name}"
+        shutil.rmtree(home, ignore_errors=True)
+        environment = {"HOTPLATE_DIR": str(home)}
+        if join:
+            self.hotplate("join", self.record_of(name), env=environment)
+        return environment
+
+    def token(self, name):
+        return next(one for one in self.answer("token", "list")["tokens"] if one["name"] == name)
+
+    # What a guest has.
+
+    def test_a_guest_runs_jobs_and_sees_its_own_alone(self):
+        anna, ben = self.invite("anna"), self.invite("ben")
+        self.hotplate("run", "selu", "x.npy", "-o", "y.npy", env=anna)
+        self.hotplate("put", "x.npy", "--name", "mine", "--lease", "5m", env=anna)
+        job = self.answer("submit", "selu", "array:mine", env=anna)["jobId"]
+        self.hotplate("wait", job, env=anna)
+        self.assertEqual(self.answer("jobs", env=anna)["jobs"][0]["id"], job)
+        self.hotplate("show", job, code=harness.INVALID, env=ben)
+        self.assertEqual(self.answer("jobs", env=ben).get("jobs", []), [])
+        self.assertEqual(self.answer("arrays", env=ben).get("arrays", []), [])
+        self.hotplate("get", "mine", "-o", "z.npy", code=harness.INVALID, env=ben)
+        self.hotplate("cancel", job, code=harness.INVALID, env=ben)
+        self.hotplate("put", "x.npy", "--name", "mine", "--lease", "5m", env=ben)  # a name of its own
+        self.assertEqual(self.job(job)["state"], "COMPLETED", "the owner sees all")
+        self.hotplate("free", "mine", env=anna)
+
+    def test_the_record_is_the_guests_own(self):
+        self.invite("anna")
+        record, own = json.loads(self.record_of("anna").read_text()), self.record()
+        self.assertEqual(stat.S_IMODE(self.record_of("anna").stat().st_mode), 0o600)
+        self.assertEqual((record["guest"], record["name"], record["endpoints"]), ("anna", "local", own["endpoints"]))
+        for key in ("token", "client_key_pem", "client_certificate_pem"):
+            self.assertNotEqual(record[key], own[key])
+        self.assertEqual(record["certificate_pem"], own["certificate_pem"])
+        self.assertNotIn("log_file", record)
+        kept = (self.directory / "tokens" / "local.json").read_text()
+        self.assertIn('"anna"', kept)
+        self.assertNotIn(record["token"], kept)
+        self.assertNotIn(record["token"], self.log())
+
+    def test_a_token_needs_its_own_certificate(self):
+        self.invite("anna")
+        ben = self.invite("ben")
+        anna_record = json.loads(self.record_of("anna").read_text())
+        stolen = json.loads(self.record_of("ben").read_text()) | {"token": anna_record["token"]}
+        self.record_of("ben").write_text(json.dumps(stolen))
+        self.hotplate("jobs", code=harness.NOT_ALLOWED, says='token "anna" was sent with another client\'s certificate', env=ben)
+
+    # What it has not.
+
+    def test_no_code_and_nothing_that_is_the_owners(self):
+        anna = self.invite("anna")
+        for words in (("exec", "true"), ("python", "-c", "print(1)"), ("submit", "exec", "true"), ("down",), ("token", "list"),
+                      ("token", "create", "--for", "x", "--scope", "submit", "-o", self.folder / "x.json"),
+                      ("workers", "restart"), ("env", "add", "e", "--python", "/usr/bin/python3"), ("cache", "clear")):
+            self.hotplate(*words, code=harness.NOT_ALLOWED, says='token "anna" has the scope submit', env=anna)
+        self.assertFalse((self.folder / "x.json").exists())
+
+    def test_one_who_observes_submits_nothing(self):
+        self.hotplate("token", "create", "--for", "eve", "--scope", "observe", "-o", self.record_of("eve"))
+        eve = {"HOTPLATE_DIR": str(self.folder / "home-eve")}
+        self.hotplate("join", self.record_of("eve"), env=eve)
+        self.hotplate("devices", env=eve)
+        self.hotplate("run", "selu", "x.npy", "-o", "y.npy", code=harness.NOT_ALLOWED, says='token "eve" has the scope observe',
+                      env=eve)
+
+    def test_files_on_the_node(self):
+        anna = self.invite("anna")
+        path = f"path:{self.allowed}/course/x.npy"
+        self.hotplate("run", "selu", path, "-o", "y.npy", code=harness.NOT_ALLOWED, says="may read no files", env=anna)
+        ben = self.invite("ben", "--path-root", self.allowed / "course")
+        self.hotplate("run", "selu", path, "-o", "y.npy", env=ben)
+        self.hotplate("run", "selu", f"path:{self.allowed}/x.npy", "-o", "y.npy", code=harness.NOT_ALLOWED, env=ben)
+        self.hotplate("run", "selu", "x.npy", "-o", f"path:{self.allowed}/course/y.npy", code=harness.NOT_ALLOWED,
+                      says="may not write files", env=ben)
+        self.assertFalse((self.allowed / "course" / "y.npy").exists())
+
+    # Bounds.
+
+    def test_devices(self):
+        anna = self.invite("anna", "--devices", "cpu1")
+        self.hotplate("run", "selu", "x.npy", "-o", "y.npy", "--device", "cpu0", code=harness.NOT_ALLOWED, says="cpu1", env=anna)
+        job = self.answer("submit", "selu", "x.npy", env=anna)["jobId"]
+        self.hotplate("wait", job, env=anna)
+        self.assertEqual(self.answer("show", job, env=anna)["receipt"]["device"], "cpu1")
+        self.hotplate("token", "create", "--for", "b", "--scope", "submit", "--devices", "cpu7", "-o", self.record_of("b"),
+                      code=harness.INVALID, says="cpu7")
+
+    def test_jobs_at_a_time(self):
+        anna = self.invite("anna", "--max-jobs", "2")
+        jobs = [self.answer("submit", *harness.LONG_JOB, env=anna)["jobId"] for _ in range(2)]
+        self.hotplate("submit", "selu", "x.npy", code=harness.TRY_LATER, says="max-jobs", env=anna)
+        self.assertEqual(self.token("anna")["jobs"], 2)
+        self.hotplate("cancel", jobs[0], env=anna)
+        self.wait_for_state(jobs[0], "CANCELLED")
+        self.hotplate("submit", "selu", "x.npy", env=anna)
+        self.hotplate("cancel", jobs[1], env=anna)
+
+    def test_bytes_of_arrays(self):
+        carl = self.invite("carl", "--quota-bytes", "10kB")
+        for name in ("a", "b"):
+            self.hotplate("put", "x.npy", "--name", name, "--lease", "5m", env=carl)
+        self.hotplate("put", "x.npy", "--name", "c", "--lease", "5m", code=harness.TRY_LATER, says="quota-bytes", env=carl)
+        self.assertEqual(int(self.token("carl")["arrayBytes"]), 8000)
+        self.hotplate("free", "a", "b", env=carl)
+        self.hotplate("put", "x.npy", "--name", "c", "--lease", "5m", env=carl)
+
+    # How it ends.
+
+    def test_revoked(self):
+        anna = self.invite("anna")
+        job = self.answer("submit", *harness.LONG_JOB, env=anna)["jobId"]
+        self.wait_for_state(job, "RUNNING")
+        kept = self.folder / "kept.json"
+        shutil.copy(self.record_of("anna"), kept)
+        self.hotplate("token", "revoke", "ana", code=harness.INVALID, says="anna")
+        self.assertEqual(self.answer("token", "revoke", "anna")["cancelledJobs"], 1)
+        self.wait_for_state(job, "CANCELLED")
+        self.assertIn("its token was revoked", self.job(job)["error"]["message"])
+        self.assertFalse(self.record_of("anna").exists())
+        shutil.copy(kept, self.record_of("anna"))
+        self.hotplate("jobs", code=harness.NOT_ALLOWED, says='token "anna" was revoked', env=anna)
+        self.record_of("anna").unlink()
+        self.assertIn("endTime", self.token("anna"))
+        again = self.invite("anna")
+        self.hotplate("jobs", env=again)
+
+    def test_expired(self):
+        anna = self.invite("anna", "--expires", "3s")
+
+        def refused():
+            code, _, err = self.run_command("jobs", env=anna)
+            return code != harness.OK and err
+
+        said = harness.wait_until(refused, "the token expired")
+        self.assertIn('token "anna" expired at', said)
+        self.hotplate("token", "create", "--for", "anna", "--scope", "submit", "--expires", "1h", "-o", self.record_of("anna"))
+        self.hotplate("jobs", env=anna)
+
+    # Bad input.
+
+    def test_what_is_refused(self):
+        self.invite("anna")
+        create = ("token", "create", "--scope", "submit")
+        for words, says in (
+                (("--for", "anna", "-o", self.record_of("other")), 'there is a token "anna"'),
+                (("--for", "owner", "-o", self.record_of("o")), "owner"),
+                (("--for", "../x", "-o", self.record_of("o")), "../x"),
+                (("--for", "b", "-o", self.record_of("anna")), "anna"),
+                (("--for", "b", "-o", self.folder / "no" / "b.json"), "no"),
+                (("--for", "b", "-o", self.folder / "x.npy"), "x.npy is there"),
+                (("--for", "b", "-o", self.record_of("b"), "--path-root", self.folder / "x.npy"), "x.npy"),
+        ):
+            code, out, err = self.run_command(*create, *words)
+            self.assertIn(code, (harness.INVALID, harness.USAGE), (words, out, err))
+            self.assertIn(says, err, words)
+        for scope in ("code", "admin", "sudo"):
+            code, _, err = self.run_command("token", "create", "--for", "b", "--scope", scope, "-o", self.record_of("b"))
+            self.assertIn(code, (harness.INVALID, harness.USAGE), err)
+            self.assertIn(scope, err)
+        self.assertEqual(len(self.answer("token", "list")["tokens"]) - sum(
+            "endTime" in one for one in self.answer("token", "list")["tokens"]), 1)
+
+    def test_join_takes_records_of_guests_alone(self):
+        home = {"HOTPLATE_DIR": str(self.folder / "home-nobody")}
+        self.hotplate("join", self.record_path(), code=harness.INVALID, says="owner", env=home)
+        self.hotplate("join", self.folder / "x.npy", code=harness.INVALID, env=home)
+        self.assertFalse(pathlib.Path(home["HOTPLATE_DIR"], "servers", "local.json").exists())
+
+    @unittest.skipUnless(os.geteuid() == 0, "takes root, to be somebody else")
+    def test_somebody_else(self):
+        self.invite("anna", join=False)
+        record = self.record_of("anna")
+        os.chown(record, 0, NOBODY)
+        record.chmod(0o640)
+        home = self.folder / "home-else"
+        home.mkdir(exist_ok=True)
+        os.chown(home, NOBODY, NOBODY)
+        self.folder.chmod(0o755)
+
+        def as_nobody(*words):
+            return subprocess.run([harness.BIN / "hotplate", *map(str, words)], user=NOBODY, group=NOBODY, extra_groups=[],
+                                  cwd=home, env=self.environment | {"HOTPLATE_DIR": str(home / "own"), "HOME": str(home)},
+                                  capture_output=True, text=True, check=False)
+
+        joined = as_nobody("join", record)
+        self.assertEqual(joined.returncode, 0, joined.stderr)
+        ran = as_nobody("run", "integrate2d", "--n", "100")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        record.chmod(0o644)
+        refused = as_nobody("jobs")
+        self.assertEqual(refused.returncode, harness.NOT_ALLOWED, refused.stderr)
+        self.assertIn("chmod", refused.stderr)
+
+
+class Restart(harness.Case):
+    def test_the_next_daemon_knows_its_guests_and_they_notice_nothing(self):
+        daemon = self.start_daemon()
+        record = self.folder / "anna.json"
+        self.hotplate("token", "create", "--for", "anna", "--scope", "submit", "--max-jobs", "1", "--expires", "1h", "-o", record)
+        self.hotplate("token", "create", "--for", "brief", "--scope", "submit", "--expires", "2s", "-o", self.folder / "brief.json")
+        anna = {"HOTPLATE_DIR": str(self.folder / "home")}
+        self.hotplate("join", record, env=anna)
+        record.chmod(0o640)
+        before = json.loads(record.read_text())["token"]
+        job = self.answer("submit", "integrate2d", "--n", "64", env=anna)["jobId"]
+        self.hotplate("wait", job, env=anna)
+        over = time.time() + 2
+        daemon.kill()
+        daemon.wait()
+        harness.wait_until(lambda: time.time() > over, "the brief one's time is over")
+        self.start_daemon()
+        self.assertNotEqual(json.loads(record.read_text())["token"], before)
+        self.assertEqual(stat.S_IMODE(record.stat().st_mode), 0o640, "as the owner had made it")
+        self.assertEqual(self.answer("show", job, env=anna)["state"], "COMPLETED")
+        self.answer("submit", *harness.LONG_JOB, env=anna)
+        self.hotplate("submit", "integrate2d", "--n", "64", code=harness.TRY_LATER, says="max-jobs", env=anna)
+        self.assertEqual([(one["name"], "endTime" in one) for one in self.answer("token", "list")["tokens"]],
+                         [("anna", False), ("brief", True)])
+        self.assertIn('token "brief" has expired', self.log())
+
+
+if __name__ == "__main__":
+    harness.main()
