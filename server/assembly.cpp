@@ -93,6 +93,11 @@ absl::Status Assembly::MakeCredentials() {
   guests.authority = authority_;
   guests.authenticator = authenticator_;
   guests.allowances = allowances_;
+  guests.end = [this](const std::string& token, const std::string& why) {
+    const std::uint32_t jobs = engine_->CancelJobsOf(token, why);
+    for (const core::SessionId& session : engine_->SessionsBeginning(token + "/")) engine_->EndSession(session);
+    return jobs;
+  };
   guests.note = [log = log_](const std::string& line) { log->info("{}", line); };
   guests.warn = [log = log_](const std::string& line) { log->warn("{}", line); };
   guests_ = std::make_unique<GuestTokens>(std::move(guests));

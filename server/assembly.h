@@ -110,14 +110,14 @@ class Assembly {
   std::optional<ClientAuthority> authority_;  // of clients
   std::string generation_, secret_;
   std::shared_ptr<Authenticator> authenticator_;
-  const std::shared_ptr<core::Allowances> allowances_ = std::make_shared<core::Allowances>();
-  std::unique_ptr<GuestTokens> guests_;
+  const std::shared_ptr<core::Allowances> allowances_ = std::make_shared<core::Allowances>(kOwnerToken);
   std::unique_ptr<Control> control_;
   std::unique_ptr<JobIds> job_ids_;
   std::shared_ptr<DurableJobs> durable_;  // null: there is no journal
   std::unique_ptr<core::ArrayStore> arrays_;
   std::unique_ptr<core::Engine> engine_;
   std::unique_ptr<core::TelemetrySampler> telemetry_;
+  std::unique_ptr<GuestTokens> guests_;  // its thread uses the engine
   std::unique_ptr<ServiceContext> context_;
   std::unique_ptr<GrpcServer> server_;
   SocketFile socket_file_;

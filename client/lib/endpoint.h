@@ -41,8 +41,8 @@ absl::StatusOr<FoundRecord> FindRecord(const std::string& server = "", const std
 
 // PERMISSION_DENIED: others can read or write the record or its folder, or it belongs to another user; the message has
 // the chmod command. A guest's record may belong to anybody, and its group bits may let somebody read it, since the
-// mask of an access control list shows there; but nobody else may change it or, unless the folder is sticky, replace
-// it. FAILED_PRECONDITION: the content is not a record of a known schema. UNAVAILABLE: it is not there.
+// mask of an access control list shows there; but nobody else may change it, or write to its folder.
+// FAILED_PRECONDITION: the content is not a record of a known schema. UNAVAILABLE: it is not there.
 absl::StatusOr<FoundRecord> ReadRecord(const std::string& path);
 
 // A name that can be a file's: letters, digits, '.', '_', '-', not starting with a dot, at most 128 long.

@@ -71,15 +71,21 @@ absl::Status CheckGuestsFile(const struct stat& info, const std::string& path, c
                                      ", and it has the guest's token: " + Remedy(info, "chmod g-w,o= " + path));
 }
 
-absl::Status CheckGuestsFolder(const std::string& path, const std::string& guest) {
+// Whoever may write to the folder could put another daemon's record in the place of this one, once it was removed.
+absl::Status CheckGuestsFolder(const std::string& path, uid_t owner, const std::string& guest) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) {
     return absl::UnavailableError("folder " + path + ": " + std::strerror(errno));
   }
-  if ((info.st_mode & 022) == 0 || (info.st_mode & S_ISVTX) != 0) return absl::OkStatus();
-  return absl::PermissionDeniedError(
-      "folder " + path + " can be written by others " + ModeText(info) + ", who could replace the record of guest " +
-      Quoted(guest) + " in it: " + Remedy(info, "chmod go-w " + path) + ", or for a record in another folder");
+  const std::string who = ", who could replace the record of guest " + Quoted(guest) + " in it";
+  if ((info.st_mode & 022) != 0) {
+    return absl::PermissionDeniedError("folder " + path + " can be written by others " + ModeText(info) + who + ": " +
+                                       Remedy(info, "chmod go-w " + path) + ", or for a record in another folder");
+  }
+  if (info.st_uid == owner || info.st_uid == geteuid() || info.st_uid == 0) return absl::OkStatus();
+  return absl::PermissionDeniedError("folder " + path + " belongs to user " + std::to_string(info.st_uid) + who +
+                                     ", which is user " + std::to_string(owner) +
+                                     "'s: ask that one for a record in another folder");
 }
 
 // `given` cannot be followed to a file. A link is from `hotplate join`, and leads to a file of the daemon's owner.
@@ -142,7 +148,8 @@ absl::StatusOr<FoundRecord> ReadRecord(const std::string& given) {
   if (!owners.ok()) {
     if (!record.ok() || record->guest().empty()) return owners;
     if (const absl::Status status = CheckGuestsFile(info, path, record->guest()); !status.ok()) return status;
-    if (const absl::Status status = CheckGuestsFolder(ParentOf(path), record->guest()); !status.ok()) return status;
+    if (const absl::Status status = CheckGuestsFolder(ParentOf(path), info.st_uid, record->guest()); !status.ok())
+      return status;
   }
   if (!record.ok()) return record.status();
   return FoundRecord{*std::move(record), path};

@@ -1,4 +1,4 @@
-// What tokens may have, by their names. A token without an entry, the owner's, has no bounds but the daemon's.
+// What tokens may have, by their names. The owner's has no bounds but the daemon's.
 #pragma once
 
 #include <chrono>
@@ -16,6 +16,10 @@
 
 namespace hotplate::core {
 
+// Of what all tokens have together, such as the number of arrays and of results that are kept, one that has an
+// allowance gets 1 / kShareOfAToken at most.
+inline constexpr std::uint32_t kShareOfAToken = 4;
+
 // 0 and empty: no bound of its own.
 struct Allowance {
   std::uint32_t jobs = 0;                 // that have not ended, at a time
@@ -25,12 +29,16 @@ struct Allowance {
   std::string path_root = {};
   std::optional<std::chrono::system_clock::time_point> expires = {};
   bool revoked = false;
+  std::uint64_t serial = 0;  // of the token; another one of the same name has another
 
-  // Calls that are under way make no more jobs or arrays.
-  bool is_over() const { return revoked || (expires && *expires <= std::chrono::system_clock::now()); }
+  // Calls that are under way make no more jobs or arrays. `of`: the serial of the token that the call had; 0: any.
+  bool is_over(std::uint64_t of = 0) const {
+    if (of != 0 && of != serial) return true;
+    return revoked || (expires && *expires <= std::chrono::system_clock::now());
+  }
 };
 
-// PERMISSION_DENIED: Allowance::is_over.
+// PERMISSION_DENIED: Allowance::is_over, or the caller's is another token of the same name.
 inline absl::Status EndedToken(const std::string& token) {
   return absl::PermissionDeniedError(
       absl::StrCat("token \"", token, "\" was revoked or has expired; ask the daemon's owner for a new one"));
@@ -39,11 +47,16 @@ inline absl::Status EndedToken(const std::string& token) {
 // Thread-safe. Takes no other lock under its own.
 class Allowances {
  public:
-  // Null: it has no bounds.
+  // All tokens but the owner's need an entry; empty: none does.
+  explicit Allowances(std::string owner = "") : owner_(std::move(owner)) {}
+
+  // Null: it has no bounds. One without an entry that needs one is over.
   std::shared_ptr<const Allowance> Of(const std::string& token) const {
+    if (token == owner_) return nullptr;
     MutexLock lock(mutex_);
     const auto at = by_token_.find(token);
-    return at == by_token_.end() ? nullptr : at->second;
+    if (at != by_token_.end()) return at->second;
+    return owner_.empty() ? nullptr : std::make_shared<const Allowance>(Allowance{.revoked = true});
   }
   void Set(const std::string& token, Allowance allowance) {
     MutexLock lock(mutex_);
@@ -51,6 +64,7 @@ class Allowances {
   }
 
  private:
+  const std::string owner_;
   mutable Mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const Allowance>> by_token_ ABSL_GUARDED_BY(mutex_);
 };

@@ -97,7 +97,7 @@ absl::Status Engine::CheckTime(const JobRequest& request) const {
 
 absl::Status Engine::CheckQuota(const Principal& who, const BoundJob& job, ArrayStore::Beside beside) const {
   const std::uint64_t bytes = ArrayBytesOf(job, options_.inline_bytes);
-  return bytes == 0 ? absl::OkStatus() : arrays_.CheckQuota(who.token, bytes, beside);
+  return bytes == 0 ? absl::OkStatus() : arrays_.CheckQuota(who, bytes, beside);
 }
 
 absl::StatusOr<CheckReport> Engine::Check(const Principal& who, JobRequest request) {
@@ -178,7 +178,7 @@ absl::StatusOr<Engine::Entered> Engine::Enter(const Principal& who, JobRequest& 
   if (const std::shared_ptr<Job> known = jobs_.FindRequest(key)) return rejoin(known);
   if (jobs_.draining()) return jobs_.DrainingError();
   // Insert says so too, but a sweep has read its files and taken its memory by then.
-  if (absl::Status status = jobs_.CheckAllowance(who.token); !status.ok()) return status;
+  if (absl::Status status = jobs_.CheckAllowance(who); !status.ok()) return status;
   GiveFirstValues(request);
   absl::StatusOr<HeldJobs::Prepared> prepared = held_.Prepare(who, request);
   if (!prepared.ok()) return prepared.status();
@@ -300,7 +300,7 @@ absl::Status Engine::Restore(RestoredJob restored) {
   JobRequest& request = restored.request;
   request.durable = true;
   absl::Status refusal = restored.refusal;
-  if (const auto allowance = AllowanceOf(restored.owner.token); allowance != nullptr && allowance->revoked) {
+  if (const auto allowance = AllowanceOf(restored.owner.token); allowance != nullptr && allowance->is_over()) {
     refusal = absl::CancelledError("was cancelled: its token was revoked or has expired");
   }
   HeldJobs::Prepared prepared;

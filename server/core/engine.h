@@ -118,7 +118,8 @@ class Engine {
   // Acknowledges at once. NOT_FOUND for a job that is not there; ended jobs are left as they are.
   absl::StatusOr<JobSnapshot> Cancel(const Principal& who, const JobId& id);
   // Cancels the jobs of a token that have not ended, and returns how many; those that were being cancelled do not
-  // count. `reason` follows on a job's id: "was cancelled: ...". New ones are not refused: Allowance::is_over does that.
+  // count. `reason` follows on a job's id: "was cancelled: ...". New ones are not refused: Allowance::is_over does
+  // that.
   std::uint32_t CancelJobsOf(const std::string& token, const std::string& reason);
   absl::StatusOr<JobSnapshot> Get(const Principal& who, const JobId& id) const;
   absl::StatusOr<WhyReport> Why(const Principal& who, const JobId& id) const;
@@ -131,6 +132,7 @@ class Engine {
   absl::Status TouchSession(const SessionId& session, int streams, SessionUse use = SessionUse::kHolds) {
     return sessions_.Touch(session, streams, use);
   }
+  std::vector<SessionId> SessionsBeginning(const std::string& with) const { return sessions_.Beginning(with); }
   // Frees its arrays, cancels its attached jobs. Idle sessions without a stream end like this by themselves.
   void EndSession(const SessionId& session);
 

@@ -72,6 +72,7 @@ struct Principal {
   std::string token;  // the token's name, never its secret
   SessionId session;
   Scope scope = Scope::kObserve;
+  std::uint64_t serial = 0;  // Allowance::serial of the token that the call had; 0: any of the name
 };
 // The daemon itself, which sees what all tokens have.
 inline const Principal& Everybody() {

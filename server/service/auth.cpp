@@ -132,7 +132,7 @@ absl::StatusOr<core::Principal> Authenticator::Identify(const CallMetadata& meta
     session = text;
   }
   if (token.name != kOwnerToken) session.insert(0, token.name + "/");
-  core::Principal who{token.name, core::SessionId(std::move(session)), token.scope};
+  core::Principal who{token.name, core::SessionId(std::move(session)), token.scope, token.serial};
   if (found != nullptr) *found = *std::move(known);
   return who;
 }

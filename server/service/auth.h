@@ -7,6 +7,7 @@
 #include <grpcpp/support/string_ref.h>
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,6 +27,7 @@ struct Token {
   // Of a guest: the name in the one client certificate that it goes with. Empty: any that the daemon takes.
   std::string certificate_name = {};
   std::optional<core::WallTime> expires = {};
+  std::uint64_t serial = 0;  // core::Allowance::serial; 0: the owner's
 };
 
 using CallMetadata = std::multimap<grpc::string_ref, grpc::string_ref>;
@@ -44,7 +46,7 @@ class Authenticator {
   void Add(Token token);
   // From now on its callers are told that it `ended_how`: "was revoked". Nothing happens if none of the name lives.
   void End(const std::string& name, const std::string& ended_how);
-  // When the token was last good for a call; nothing: never.
+  // When the token last came with a call; nothing: never.
   std::optional<core::WallTime> LastCall(const std::string& name) const;
 
   // UNAUTHENTICATED without exactly one good token; compares in constant time.

@@ -77,8 +77,9 @@ void ServiceContext::NoteFreedArrays() const {
   if (durable() != nullptr && durable()->arrays() != nullptr) durable()->arrays()->Look();
 }
 
-absl::Status ServiceContext::AboutJob(const absl::Status& status, const std::string& job_id) const {
-  if (!absl::IsNotFound(status)) return status;
+absl::Status ServiceContext::AboutJob(const core::Principal& who, const absl::Status& status,
+                                      const std::string& job_id) const {
+  if (!absl::IsNotFound(status) || who.scope != core::Scope::kAdmin) return status;
   const std::string away = durable() != nullptr ? durable()->WhyAway(job_id) : "";
   if (!away.empty()) return absl::FailedPreconditionError(away);
   if (!parts_.whose_job) return status;

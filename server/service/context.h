@@ -114,7 +114,8 @@ class ServiceContext {
   // Some may have been freed: the next daemon is not to have them.
   void NoteFreedArrays() const;
   // `status` of a call about a job; if the job is not here, says whose it is, or why, as far as that is known.
-  absl::Status AboutJob(const absl::Status& status, const std::string& job_id) const;
+  // To those who see all jobs: it may be anybody's.
+  absl::Status AboutJob(const core::Principal& who, const absl::Status& status, const std::string& job_id) const;
   // The age of the daemon.
   core::nanoseconds age() const { return std::chrono::steady_clock::now() - made_; }
   const std::string& generation() const { return parts_.info.generation(); }
@@ -122,6 +123,12 @@ class ServiceContext {
 
   // OK, or the reason why the caller is a stranger (UNAUTHENTICATED).
   absl::Status KnowsCaller(const grpc::CallbackServerContext& call) const;
+
+  // The caller's token has ended since: a stream that tells again and again ends, too.
+  bool IsOver(const core::Principal& who) const {
+    const auto allowance = engine().AllowanceOf(who.token);
+    return allowance != nullptr && allowance->is_over(who.serial);
+  }
 
   // The caller, if allowed. Touches the caller's session, which may have no room: calls that leave a job, an array or a
   // stream must ask for that themselves.

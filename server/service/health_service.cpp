@@ -4,11 +4,14 @@
 #include <utility>
 
 #include "kernels/array/quoted.h"
+#include "kernels/base/status.h"
 
 namespace hotplate::server {
 
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
+
+constexpr std::size_t kLongestService = 128;
 
 // One call of Watch. Deletes itself when gRPC is done with it.
 class HealthService::Watcher final : public grpc::ServerWriteReactor<HealthCheckResponse> {
@@ -107,9 +110,13 @@ grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* call
 
 grpc::ServerWriteReactor<HealthCheckResponse>* HealthService::Watch(grpc::CallbackServerContext* call,
                                                                     const HealthCheckRequest* request) {
-  if (absl::Status status = context_.KnowsCaller(*call); !status.ok()) {
-    return new Refusal<grpc::ServerWriteReactor<HealthCheckResponse>>(status);
+  absl::Status status = context_.KnowsCaller(*call);
+  // It is kept as long as the call goes on.
+  if (status.ok() && request->service().size() > kLongestService) {
+    status = InvalidField("service", "service has " + std::to_string(request->service().size()) + " characters; " +
+                                         std::to_string(kLongestService) + " at most");
   }
+  if (!status.ok()) return new Refusal<grpc::ServerWriteReactor<HealthCheckResponse>>(status);
   return new Watcher(*this, request->service());
 }
 

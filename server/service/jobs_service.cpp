@@ -21,9 +21,9 @@ namespace {
 constexpr std::size_t kDefaultPage = 100, kLargestPage = 1000;
 
 template <typename Response>
-absl::Status Show(const absl::StatusOr<core::JobSnapshot>& job, const std::string& id, const ServiceContext& context,
-                  Response& response) {
-  if (!job.ok()) return context.AboutJob(job.status(), id);
+absl::Status Show(const core::Principal& who, const absl::StatusOr<core::JobSnapshot>& job, const std::string& id,
+                  const ServiceContext& context, Response& response) {
+  if (!job.ok()) return context.AboutJob(who, job.status(), id);
   wire::ToProto(*job, context.facts(), *response.mutable_job());
   response.set_generation(context.generation());
   return absl::OkStatus();
@@ -131,7 +131,7 @@ grpc::ServerUnaryReactor* JobsService::Get(grpc::CallbackServerContext* call, co
       context_, call, *request, request->job_id(), /*result=*/false, [=, this](const core::Principal& who) {
         const absl::StatusOr<core::JobSnapshot> job = context_.engine().Get(who, IdOf(request->job_id()));
         if (job.ok() && request->sweep() && wire::IsSweep(*job)) wire::FillSweep(*job, *response->mutable_sweep());
-        return Show(job, request->job_id(), context_, *response);
+        return Show(who, job, request->job_id(), context_, *response);
       });
 }
 
@@ -140,7 +140,7 @@ grpc::ServerUnaryReactor* JobsService::Why(grpc::CallbackServerContext* call, co
   return AnswerAfterRecall(context_, call, *request, request->job_id(), /*result=*/false,
                            [=, this](const core::Principal& who) -> absl::Status {
                              const auto why = context_.engine().Why(who, IdOf(request->job_id()));
-                             if (!why.ok()) return context_.AboutJob(why.status(), request->job_id());
+                             if (!why.ok()) return context_.AboutJob(who, why.status(), request->job_id());
                              wire::ToProto(*why, context_.facts(), *response);
                              response->set_generation(context_.generation());
                              return absl::OkStatus();
@@ -179,7 +179,7 @@ grpc::ServerUnaryReactor* JobsService::Cancel(grpc::CallbackServerContext* call,
                         [=, this](const core::Principal& who, const auto& finish) {
                           const core::JobId id = IdOf(request->job_id());
                           const auto done = [=, this](const absl::StatusOr<core::JobSnapshot>& job) {
-                            finish(Show(job, request->job_id(), context_, *response));
+                            finish(Show(who, job, request->job_id(), context_, *response));
                           };
                           if (context_.durable() != nullptr) {
                             context_.durable()->Cancel(who, id, done);
@@ -193,7 +193,7 @@ grpc::ServerUnaryReactor* JobsService::Cancel(grpc::CallbackServerContext* call,
 absl::Status JobsService::ShowResult(const core::Principal& who, const std::string& id,
                                      v1::FetchResultResponse& response) const {
   const absl::StatusOr<core::JobSnapshot> job = context_.engine().Fetch(who, IdOf(id));
-  if (!job.ok()) return context_.AboutJob(job.status(), id);
+  if (!job.ok()) return context_.AboutJob(who, job.status(), id);
   if (!job->end) {
     return absl::FailedPreconditionError(ToAbsl("job " + job->id.value() + " is " +
                                                 std::string(core::Name(job->state)) +

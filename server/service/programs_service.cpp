@@ -60,7 +60,7 @@ absl::StatusOr<FoundProgram> FindProgramOf(const ServiceContext& context, const 
                                            const std::string& job_id, std::uint64_t task = 0) {
   core::JobId id = IdOf(job_id);
   const absl::StatusOr<core::JobSnapshot> job = context.engine().Get(who, id);
-  if (!job.ok()) return context.AboutJob(job.status(), id.value());
+  if (!job.ok()) return context.AboutJob(who, job.status(), id.value());
   if (wire::IsSweep(*job) && job->work != nullptr) return FindTaskOf(context, *job, task);
   const auto* const program = dynamic_cast<const PrintingWork*>(job->work.get());
   if (program == nullptr) {
@@ -249,7 +249,7 @@ grpc::ServerUnaryReactor* ProgramsService::PutFunction(grpc::CallbackServerConte
 grpc::ServerUnaryReactor* ProgramsService::ListWorkers(grpc::CallbackServerContext* call,
                                                        const v1::ListWorkersRequest* /*request*/,
                                                        v1::ListWorkersResponse* response) {
-  return AnswerNow(context_, call, core::Scope::kObserve, [&](const core::Principal& /*who*/) {
+  return AnswerNow(context_, call, core::Scope::kCode, [&](const core::Principal& /*who*/) {
     if (const WarmPythons* const pythons = context_.programs().pythons; pythons != nullptr) {
       for (const WarmPythons::Row& row : pythons->Rows()) ToProto(row, *response->add_workers());
       for (const WorkerPool::Row& row : context_.programs().workers->Rows())
@@ -290,7 +290,7 @@ grpc::ServerUnaryReactor* ProgramsService::AddEnvironment(grpc::CallbackServerCo
 grpc::ServerUnaryReactor* ProgramsService::ListEnvironments(grpc::CallbackServerContext* call,
                                                             const v1::ListEnvironmentsRequest* request,
                                                             v1::ListEnvironmentsResponse* response) {
-  return AnswerAboutEnvironments(call, core::Scope::kObserve, &ServiceContext::PostForFiles, *request,
+  return AnswerAboutEnvironments(call, core::Scope::kCode, &ServiceContext::PostForFiles, *request,
                                  [=, this](const NamedEnvironments& environments) {
                                    for (v1::PythonEnvironment& one : environments.List())
                                      *response->add_environments() = std::move(one);

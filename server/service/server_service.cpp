@@ -72,9 +72,15 @@ grpc::ServerUnaryReactor* ServerService::GetInfo(grpc::CallbackServerContext* ca
     *response = context_.info();
     const core::EngineStatus status = context_.engine().Status();
     response->set_state(status.draining || context_.control().draining() ? v1::DRAINING : v1::SERVING);
-    // It names jobs and arrays of all.
-    if (who.scope == core::Scope::kAdmin)
+    if (who.scope == core::Scope::kAdmin) {
       response->set_at_stake(WhatIsAtStake(context_.engine(), context_.room_to_save()));
+    } else {  // these name jobs, arrays and folders of others
+      response->clear_before();
+      response->clear_saved_arrays();
+      response->mutable_limits()->clear_path_roots();
+      const auto bounds = context_.BoundsFor(who);
+      for (const std::string& root : bounds->path_roots) response->mutable_limits()->add_path_roots(root);
+    }
     response->set_idle_seconds(static_cast<double>(status.idle.count()) * 1e-9);
     wire::ToProto(std::chrono::system_clock::now(), *response->mutable_now());
     Refresh(context_, status, *response);
@@ -117,7 +123,7 @@ grpc::ServerUnaryReactor* ServerService::CloseSession(grpc::CallbackServerContex
 grpc::ServerUnaryReactor* ServerService::ListCaches(grpc::CallbackServerContext* call,
                                                     const v1::ListCachesRequest* request,
                                                     v1::ListCachesResponse* response) {
-  return AnswerLater(context_, call, core::Scope::kObserve, &ServiceContext::PostForFiles, *request, absl::OkStatus(),
+  return AnswerLater(context_, call, core::Scope::kCode, &ServiceContext::PostForFiles, *request, absl::OkStatus(),
                      [this, response] {
                        for (v1::Cache& cache : server::ListCaches(context_.caches()))
                          *response->add_caches() = std::move(cache);

@@ -25,8 +25,8 @@ constexpr milliseconds kShortestInterval{100}, kLongestInterval{60'000}, kDefaul
 // pending.
 class TelemetryStream final : public TelemetryReactor {
  public:
-  TelemetryStream(const ServiceContext& context, StreamTicket ticket, core::nanoseconds interval)
-      : context_(context), ticket_(std::move(ticket)), interval_(interval) {
+  TelemetryStream(const ServiceContext& context, core::Principal who, StreamTicket ticket, core::nanoseconds interval)
+      : context_(context), who_(std::move(who)), ticket_(std::move(ticket)), interval_(interval) {
     Tick(true);
   }
 
@@ -49,7 +49,7 @@ class TelemetryStream final : public TelemetryReactor {
   void Tick(bool ok) {
     MutexLock lock(mutex_);
     alarm_set_ = false;
-    if (!ok) stopped_ = true;
+    if (!ok || context_.IsOver(who_)) stopped_ = true;
     if (stopped_) return FinishIfIdle(lock);
     const bool write = !std::exchange(writing_, true);
     alarm_set_ = true;
@@ -79,10 +79,12 @@ class TelemetryStream final : public TelemetryReactor {
   void FinishIfIdle(MutexLock& lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     if (!stopped_ || writing_ || alarm_set_ || std::exchange(finished_, true)) return;
     lock.Unlock();
+    if (context_.IsOver(who_)) return Finish(wire::ToGrpc(core::EndedToken(who_.token)));
     Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
   }
 
   const ServiceContext& context_;
+  const core::Principal who_;
   const StreamTicket ticket_;
   const core::nanoseconds interval_;
   // Owned by the thread that set writing_.
@@ -113,7 +115,7 @@ absl::StatusOr<TelemetryReactor*> Open(const ServiceContext& context, grpc::Call
   }
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session, core::SessionUse::kLooks);
   if (!ticket.ok()) return ticket.status();
-  return new TelemetryStream(context, *std::move(ticket), interval);
+  return new TelemetryStream(context, *who, *std::move(ticket), interval);
 }
 
 }  // namespace

@@ -60,12 +60,11 @@ grpc::ServerUnaryReactor* TokensService::Revoke(grpc::CallbackServerContext* cal
                                                 v1::RevokeTokenResponse* response) {
   return AnswerLater(context_, call, core::Scope::kAdmin, &ServiceContext::PostForFiles, *request, absl::OkStatus(),
                      [this, request, response] {
-                       absl::StatusOr<v1::Token> token = context_.guests().Revoke(request->name());
-                       if (!token.ok()) return token.status();
-                       response->set_cancelled_jobs(
-                           context_.engine().CancelJobsOf(request->name(), "was cancelled: its token was revoked"));
-                       AddUse(context_, *token);
-                       *response->mutable_token() = *std::move(token);
+                       absl::StatusOr<GuestTokens::Revoked> revoked = context_.guests().Revoke(request->name());
+                       if (!revoked.ok()) return revoked.status();
+                       AddUse(context_, revoked->token);
+                       *response->mutable_token() = std::move(revoked->token);
+                       response->set_cancelled_jobs(revoked->cancelled_jobs);
                        response->set_generation(context_.generation());
                        return absl::OkStatus();
                      });

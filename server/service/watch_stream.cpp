@@ -18,7 +18,7 @@ WatchReactor* WatchStream::Start(const ServiceContext& context, grpc::CallbackSe
   const bool recall = durable != nullptr && durable->MustRecall(*who, id, /*result=*/false);
   if (!recall) {
     const absl::Status job = context.engine().Get(*who, id).status();
-    if (!job.ok()) return new Refusal<WatchReactor>(context.AboutJob(job, id.value()));
+    if (!job.ok()) return new Refusal<WatchReactor>(context.AboutJob(*who, job, id.value()));
   }
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session, core::SessionUse::kLooks);
   if (!ticket.ok()) return new Refusal<WatchReactor>(ticket.status());
@@ -43,7 +43,7 @@ WatchReactor* WatchStream::Start(const ServiceContext& context, grpc::CallbackSe
 
 void WatchStream::Follow(const core::Principal& who, const core::JobId& id, std::uint64_t from_sequence) {
   absl::StatusOr<core::JobSnapshot> job = context_.engine().Get(who, id);
-  absl::Status status = context_.AboutJob(job.status(), id.value());
+  absl::Status status = context_.AboutJob(who, job.status(), id.value());
   if (status.ok()) {
     {
       MutexLock lock(mutex_);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +14,7 @@
 #include "kernels/base/nearest_names.h"
 #include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
+#include "kernels/base/stoppable_sleep.h"
 #include "proto/codec/json_file.h"
 #include "server/endpoint.h"
 #include "server/tokens/record_file.h"
@@ -20,9 +23,21 @@
 namespace hotplate::server {
 namespace {
 
-constexpr std::size_t kLongestName = 64;
+constexpr std::size_t kLongestName = 48;  // with "hotplate client ", as many as a certificate's name may have
 constexpr std::size_t kSecretBytes = 32;
 constexpr std::chrono::hours kKeptAfterEnd{30 * 24};
+
+// A file that may be longer than others of HOTPLATE_DIR. One that is not there has no tokens.
+absl::StatusOr<v1::GuestTokens> ReadTokens(const std::string& file) {
+  v1::GuestTokens tokens;
+  std::error_code error;
+  if (!std::filesystem::exists(file, error) && !error) return tokens;
+  std::ifstream stream(file, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (!stream || !codec::FromJson(text, tokens))
+    return absl::FailedPreconditionError(absl::StrCat(file, " cannot be read, or is damaged; remove it to begin anew"));
+  return tokens;
+}
 
 core::WallTime Now() { return std::chrono::system_clock::now(); }
 
@@ -64,7 +79,7 @@ absl::StatusOr<std::string> CanonicalRoot(const std::string& root) {
                       "path_root must be the absolute path of a folder on the daemon's node; it is " + Quoted(root));
 }
 
-core::Allowance AllowanceOf(const v1::Token& token) {
+core::Allowance AllowanceOf(const v1::Token& token, std::uint64_t serial) {
   const v1::TokenLimits& limits = token.limits();
   core::Allowance allowance;
   allowance.jobs = limits.jobs();
@@ -72,37 +87,39 @@ core::Allowance AllowanceOf(const v1::Token& token) {
   allowance.devices.assign(limits.devices().begin(), limits.devices().end());
   allowance.path_root = limits.path_root();
   if (token.has_expire_time()) allowance.expires = TimeOf(token.expire_time());
-  allowance.revoked = token.has_end_time() && !HasExpired(token);
+  allowance.revoked = token.has_end_time();
+  allowance.serial = serial;
   return allowance;
 }
 
 }  // namespace
 
 GuestTokens::GuestTokens(Options options) : options_(std::move(options)) {
-  v1::GuestTokens kept;
-  const absl::Status read = codec::ReadJsonFile(file(), kept);
-  if (!read.ok() && std::filesystem::exists(file()))
-    options_.warn(absl::StrCat("the tokens of guests are lost: ", ToAbsl(std::string(read.message()))));
   MutexLock lock(mutex_);
-  for (v1::Token& token : *kept.mutable_tokens()) {
-    // Its jobs may be in the journal: they have its bounds, and no others.
-    options_.allowances->Set(token.name(), AllowanceOf(token));
+  const absl::StatusOr<v1::GuestTokens> kept = ReadTokens(file());
+  if (!kept.ok()) {
+    unread_ = std::string(kept.status().message());
+    options_.warn(absl::StrCat("no guest is known: ", unread_));
+    return;
+  }
+  for (v1::Token token : kept->tokens()) {
     if (!token.has_end_time() && HasExpired(token)) {
       *token.mutable_end_time() = token.expire_time();
       options_.note(absl::StrCat("token ", Quoted(token.name()), " has expired"));
     }
-    if (token.has_end_time()) {
-      ended_.push_back(token);
+    if (token.has_end_time()) {  // its jobs in the journal are not run
+      options_.allowances->Set(token.name(), AllowanceOf(token, ++last_serial_));
+      ended_.push_back(std::move(token));
       continue;
     }
     absl::StatusOr<Guest> guest = Make(token);
     if (!guest.ok()) {
-      options_.warn(
-          absl::StrCat("token ", Quoted(token.name()), " is not good for this daemon: ", guest.status().message()));
+      unread_ = std::string(guest.status().message());
+      options_.warn(absl::StrCat("token ", Quoted(token.name()), " is not good for this daemon: ", unread_));
       continue;
     }
-    Admit(*guest);
     guests_.push_back(*std::move(guest));
+    Admit(guests_.back());
   }
 }
 
@@ -118,14 +135,15 @@ absl::StatusOr<GuestTokens::Guest> GuestTokens::Make(const v1::Token& token) con
   return Guest{token, *std::move(secret), *std::move(identity)};
 }
 
-void GuestTokens::Admit(const Guest& guest) {
+void GuestTokens::Admit(Guest& guest) {
   Token token;
   token.name = guest.token.name();
   token.secret = guest.secret;
   token.scope = ScopeOf(guest.token).value_or(core::Scope::kObserve);
   token.certificate_name = ClientCertificateName(guest.token.name());
   if (guest.token.has_expire_time()) token.expires = TimeOf(guest.token.expire_time());
-  options_.allowances->Set(token.name, AllowanceOf(guest.token));
+  token.serial = ++last_serial_;
+  options_.allowances->Set(token.name, AllowanceOf(guest.token, token.serial));
   options_.authenticator->Add(std::move(token));
 }
 
@@ -151,9 +169,9 @@ absl::Status GuestTokens::Keep() const {
 
 void GuestTokens::Publish(const v1::EndpointRecord& own) {
   MutexLock lock(mutex_);
+  if (!own_) looking_ = std::jthread([this](const std::stop_token& stop) { LookForExpired(stop); });
   own_ = own;
   for (const Guest& guest : guests_) {
-    if (HasExpired(guest.token)) continue;
     if (absl::Status status = WriteGuestFile(guest.token.record_file(), RecordOf(guest)); !status.ok()) {
       options_.warn(
           absl::StrCat("guest ", Quoted(guest.token.name()), " cannot reach this daemon: ", status.message()));
@@ -183,33 +201,60 @@ absl::StatusOr<v1::Token> GuestTokens::Create(const v1::Token& wanted) {
 
   MutexLock lock(mutex_);
   if (!own_) return absl::UnavailableError("the daemon is starting; try again");
-  const auto same =
-      std::find_if(guests_.begin(), guests_.end(), [&](const Guest& one) { return one.token.name() == token.name(); });
-  if (same != guests_.end() && !HasExpired(same->token)) {
-    return absl::AlreadyExistsError(absl::StrCat("there is a token ", Quoted(token.name()), ", whose record is ",
-                                                 same->token.record_file(),
-                                                 ": revoke it first, or choose another name"));
+  if (!unread_.empty()) return absl::FailedPreconditionError(absl::StrCat("no token is made: ", unread_));
+  MoveExpired();
+  for (const Guest& other : guests_) {
+    if (other.token.name() == token.name()) {
+      return absl::AlreadyExistsError(absl::StrCat("there is a token ", Quoted(token.name()), ", whose record is ",
+                                                   other.token.record_file(),
+                                                   ": revoke it first, or choose another name"));
+    }
+    if (other.token.record_file() == token.record_file()) {
+      return InvalidField("token.record_file", absl::StrCat("record_file ", token.record_file(), " is that of token ",
+                                                            Quoted(other.token.name())));
+    }
   }
   if (guests_.size() >= kMost)
     return absl::ResourceExhaustedError(absl::StrCat("there are ", kMost, " tokens, the most that a daemon has"));
-  const auto shares = [&](const Guest& one) {
-    return one.token.record_file() == token.record_file() && !HasExpired(one.token);
-  };
-  if (const auto other = std::find_if(guests_.begin(), guests_.end(), shares); other != guests_.end()) {
-    return InvalidField("token.record_file", absl::StrCat("record_file ", token.record_file(), " is that of token ",
-                                                          Quoted(other->token.name())));
-  }
-  if (same != guests_.end()) guests_.erase(same);
   if (absl::Status status = WriteGuestFile(token.record_file(), RecordOf(*guest)); !status.ok()) return status;
   guests_.push_back(*std::move(guest));
+  const std::vector<v1::Token> ended = ended_;
+  std::erase_if(ended_, [&](const v1::Token& one) { return one.name() == token.name(); });
   if (absl::Status kept = Keep(); !kept.ok()) {
     guests_.pop_back();
+    ended_ = ended;
     RemoveGuestFile(token.record_file(), token.name(), options_.daemon);
     return kept;
   }
-  std::erase_if(ended_, [&](const v1::Token& one) { return one.name() == token.name(); });
   Admit(guests_.back());
   return token;
+}
+
+void GuestTokens::MoveExpired() {
+  for (const Guest& guest : guests_) {
+    if (!HasExpired(guest.token)) continue;
+    expired_.push_back(guest.token.name());
+    v1::Token& token = ended_.emplace_back(guest.token);
+    *token.mutable_end_time() = token.expire_time();
+    RemoveGuestFile(token.record_file(), token.name(), options_.daemon);
+  }
+  std::erase_if(guests_, [](const Guest& guest) { return HasExpired(guest.token); });
+  std::erase_if(ended_, [](const v1::Token& token) { return Now() - TimeOf(token.end_time()) >= kKeptAfterEnd; });
+}
+
+void GuestTokens::LookForExpired(const std::stop_token& stop) {
+  while (SleepUnlessStopped(stop, kLook)) {
+    std::vector<std::string> names;
+    {
+      MutexLock lock(mutex_);
+      MoveExpired();
+      names.swap(expired_);
+    }
+    for (const std::string& name : names) {
+      const std::uint32_t jobs = options_.end(name, "was cancelled: its token has expired");
+      options_.note(absl::StrCat("token ", Quoted(name), " has expired; ", jobs, " of its jobs are cancelled"));
+    }
+  }
 }
 
 std::vector<v1::Token> GuestTokens::List() const {
@@ -228,32 +273,44 @@ std::vector<v1::Token> GuestTokens::List() const {
   return all;
 }
 
-absl::StatusOr<v1::Token> GuestTokens::Revoke(const std::string& name) {
-  MutexLock lock(mutex_);
-  const auto at =
-      std::find_if(guests_.begin(), guests_.end(), [&](const Guest& one) { return one.token.name() == name; });
-  if (at == guests_.end()) {
-    std::vector<std::string> names;
-    for (const Guest& guest : guests_) names.push_back(guest.token.name());
-    const std::vector<std::string> nearest = NearestNames(name, names);
-    std::string text = absl::StrCat("there is no token ", Quoted(name));
-    if (!nearest.empty()) absl::StrAppend(&text, "; did you mean ", Alternatives(nearest), "?");
-    return absl::NotFoundError(text);
+absl::StatusOr<GuestTokens::Revoked> GuestTokens::Revoke(const std::string& name) {
+  Revoked revoked;
+  absl::Status kept;
+  {
+    MutexLock lock(mutex_);
+    const auto at =
+        std::find_if(guests_.begin(), guests_.end(), [&](const Guest& one) { return one.token.name() == name; });
+    const auto ended =
+        std::find_if(ended_.begin(), ended_.end(), [&](const v1::Token& one) { return one.name() == name; });
+    if (at == guests_.end() && ended == ended_.end()) return NoSuchToken(name);
+    if (at != guests_.end()) {
+      revoked.token = at->token;
+      options_.authenticator->End(name, "was revoked");
+      wire::ToProto(Now(), *revoked.token.mutable_end_time());
+      options_.allowances->Set(name, AllowanceOf(revoked.token, ++last_serial_));
+      guests_.erase(at);
+      ended_.push_back(revoked.token);
+      RemoveGuestFile(revoked.token.record_file(), name, options_.daemon);
+    } else {
+      revoked.token = *ended;
+    }
+    kept = Keep();
   }
-  v1::Token token = at->token;
-  options_.authenticator->End(name, "was revoked");
-  wire::ToProto(Now(), *token.mutable_end_time());
-  options_.allowances->Set(name, AllowanceOf(token));
-  guests_.erase(at);
-  ended_.push_back(token);
-  RemoveGuestFile(token.record_file(), name, options_.daemon);
-  if (absl::Status kept = Keep(); !kept.ok()) {
-    return absl::Status(kept.code(), absl::StrCat("token ", Quoted(name),
-                                                  " is revoked for this daemon, and the next one "
-                                                  "of its name would have it again: ",
-                                                  kept.message()));
-  }
-  return token;
+  revoked.cancelled_jobs = options_.end(name, "was cancelled: its token was revoked");
+  if (kept.ok()) return revoked;
+  return absl::Status(kept.code(), absl::StrCat("token ", Quoted(name),
+                                                " is revoked and its jobs are cancelled, but the "
+                                                "next daemon of this name would have it again: ",
+                                                kept.message(), ". Then revoke it once more"));
+}
+
+absl::Status GuestTokens::NoSuchToken(const std::string& name) const {
+  std::vector<std::string> names;
+  for (const Guest& guest : guests_) names.push_back(guest.token.name());
+  const std::vector<std::string> nearest = NearestNames(name, names);
+  std::string text = absl::StrCat("there is no token ", Quoted(name));
+  if (!nearest.empty()) absl::StrAppend(&text, "; did you mean ", Alternatives(nearest), "?");
+  return absl::NotFoundError(text);
 }
 
 }  // namespace hotplate::server

@@ -1,11 +1,15 @@
 // The tokens of guests: made, listed, revoked, and kept for the next daemon of the name. Secrets and certificates are
-// new at each start; a guest's record file is written anew then, so that who follows it notices nothing.
+// new at each start; a guest's record file is written anew then, which clients that follow it do not notice.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,6 +27,8 @@ namespace hotplate::server {
 class GuestTokens {
  public:
   static constexpr std::size_t kMost = 1000;  // living ones
+  // Until then jobs of a token that has expired may go on; its calls are refused at once.
+  static constexpr std::chrono::seconds kLook{5};
 
   struct Options {
     std::string directory;                     // HOTPLATE_DIR
@@ -30,7 +36,9 @@ class GuestTokens {
     std::optional<ClientAuthority> authority;  // none: without TLS there are no guests
     std::shared_ptr<Authenticator> authenticator;
     std::shared_ptr<core::Allowances> allowances;
-    std::function<void(const std::string&line)> note, warn;  // for the log
+    // Ends the jobs and sessions of a token, for this reason; returns how many jobs. Called without a lock.
+    std::function<std::uint32_t(const std::string& token, const std::string& why)> end;
+    std::function<void(const std::string& line)> note, warn;  // for the log
   };
   // Reads the tokens that the daemon before this one had. Those that cannot be had again are named in the log.
   explicit GuestTokens(Options options);
@@ -43,8 +51,13 @@ class GuestTokens {
   absl::StatusOr<v1::Token> Create(const v1::Token& wanted);
   // By name, with those that ended, for 30 days.
   std::vector<v1::Token> List() const;
+  // Ends its jobs in any case, and says so if the next daemon would have the token again: then call it once more.
   // NOT_FOUND names the nearest living ones.
-  absl::StatusOr<v1::Token> Revoke(const std::string& name);
+  struct Revoked {
+    v1::Token token;
+    std::uint32_t cancelled_jobs = 0;
+  };
+  absl::StatusOr<Revoked> Revoke(const std::string& name);
 
  private:
   struct Guest {
@@ -54,16 +67,24 @@ class GuestTokens {
   };
 
   absl::StatusOr<Guest> Make(const v1::Token& token) const;
-  void Admit(const Guest& guest);
+  void Admit(Guest& guest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Moves the tokens that have expired to those that ended. LookForExpired ends their jobs.
+  void MoveExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void LookForExpired(const std::stop_token& stop);
   v1::EndpointRecord RecordOf(const Guest& guest) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status NoSuchToken(const std::string& name) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Keep() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // in the file
   std::string file() const { return options_.directory + "/tokens/" + options_.daemon + ".json"; }
 
   const Options options_;
   mutable Mutex mutex_;
-  std::vector<Guest> guests_ ABSL_GUARDED_BY(mutex_);  // living, or expired since
+  std::string unread_ ABSL_GUARDED_BY(mutex_);  // why the file of tokens cannot be read; empty: it was
+  std::uint64_t last_serial_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<Guest> guests_ ABSL_GUARDED_BY(mutex_);  // living ones
   std::vector<v1::Token> ended_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> expired_ ABSL_GUARDED_BY(mutex_);  // names of some of them, whose jobs go on
   std::optional<v1::EndpointRecord> own_ ABSL_GUARDED_BY(mutex_);  // none: not published yet
+  std::jthread looking_;                                           // the first to go
 };
 
 }  // namespace hotplate::server

@@ -18,7 +18,8 @@
 namespace hotplate::server {
 namespace {
 
-constexpr char kAccessList[] = "system.posix_acl_access";
+// Of local file systems and most others, and of NFS 4.
+constexpr const char* kAccessLists[] = {"system.posix_acl_access", "system.nfs4_acl"};
 
 absl::Status Failed(const std::string& what) {
   const int error = errno;
@@ -32,14 +33,16 @@ absl::Status LikeBefore(int file, const std::string& path, const struct stat& be
   if (fstat(file, &own) != 0) return Failed("looking at the draft of " + path);
   if (before.st_gid != own.st_gid && fchown(file, static_cast<uid_t>(-1), before.st_gid) != 0)
     return Failed("giving it the group of " + path);
-  std::vector<char> list(4096);
-  const ssize_t size = getxattr(path.c_str(), kAccessList, list.data(), list.size());
-  if (size <= 0) {  // it has none, or its file system knows none
-    return fchmod(file, before.st_mode & 0640) == 0 ? absl::OkStatus() : Failed("setting the mode of " + path);
+  for (const char* const name : kAccessLists) {
+    std::vector<char> list(65536);
+    const ssize_t size = getxattr(path.c_str(), name, list.data(), list.size());
+    if (size < 0 && (errno == ENODATA || errno == EOPNOTSUPP)) continue;  // it has none, or its file system knows none
+    // The list has the mode in it. The mode alone would let the group in.
+    if (size >= 0 && fsetxattr(file, name, list.data(), static_cast<std::size_t>(size), 0) == 0)
+      return absl::OkStatus();
+    return Failed("giving it the access control list of " + path);
   }
-  // The list has the mode in it. The mode alone would let the group in.
-  if (fsetxattr(file, kAccessList, list.data(), static_cast<std::size_t>(size), 0) == 0) return absl::OkStatus();
-  return Failed("giving it the access control list of " + path);
+  return fchmod(file, before.st_mode & 0640) == 0 ? absl::OkStatus() : Failed("setting the mode of " + path);
 }
 
 absl::Status WriteAll(int file, const std::string& text, const std::string& path) {
@@ -80,6 +83,8 @@ absl::Status WriteGuestFile(const std::string& path, const v1::EndpointRecord& r
   unlink(draft.c_str());
   const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (file < 0) return Failed("making " + draft);
+  // One that its folder gives to new files would let others in as soon as somebody adds a reader to it.
+  fremovexattr(file, kAccessLists[0]);
   absl::Status status = fchmod(file, 0600) == 0 ? absl::OkStatus() : Failed("setting the mode of " + draft);
   struct stat before {};
   if (status.ok() && stat(path.c_str(), &before) == 0) status = LikeBefore(file, path, before);

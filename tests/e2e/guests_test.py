@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import stat
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -99,11 +100,15 @@ class Guests(harness.Case):
 
     def test_no_code_and_nothing_that_is_the_owners(self):
         anna = self.invite("anna")
-        for words in (("exec", "true"), ("python", "-c", "print(1)"), ("submit", "exec", "true"), ("down",), ("token", "list"),
+        for words in (("exec", "true"), ("python", "-c", "print(1)"), ("submit", "exec", "true"), ("token", "list"),
                       ("token", "create", "--for", "x", "--scope", "submit", "-o", self.folder / "x.json"),
                       ("workers", "restart"), ("env", "add", "e", "--python", "/usr/bin/python3"), ("cache", "clear")):
             self.hotplate(*words, code=harness.NOT_ALLOWED, says='token "anna" has the scope submit', env=anna)
         self.assertFalse((self.folder / "x.json").exists())
+        self.hotplate("down", code=harness.NOT_ALLOWED, says="its owner alone can end it", env=anna)
+        self.hotplate("run", "selu", "x.npy", "-o", "y.npy", "--priority", "1", code=harness.NOT_ALLOWED, says="0 at most", env=anna)
+        info = self.answer("status", env=anna)
+        self.assertEqual((info["atStake"], info["savedArrays"], info["limits"]["pathRoots"]), ("", "", []))
 
     def test_one_who_observes_submits_nothing(self):
         self.hotplate("token", "create", "--for", "eve", "--scope", "observe", "-o", self.record_of("eve"))
@@ -218,17 +223,20 @@ class Guests(harness.Case):
 
     @unittest.skipUnless(os.geteuid() == 0, "takes root, to be somebody else")
     def test_somebody_else(self):
-        self.invite("anna", join=False)
-        record = self.record_of("anna")
+        # Other users can enter neither the folder of a test run nor, perhaps, that of the programs.
+        place = pathlib.Path(tempfile.mkdtemp(prefix="hotplate-e2e-", dir="/tmp"))
+        self.addCleanup(shutil.rmtree, place)
+        place.chmod(0o755)
+        record, home = place / "anna.json", place / "home"
+        self.hotplate("token", "create", "--for", "anna", "--scope", "submit", "-o", record)
         os.chown(record, 0, NOBODY)
         record.chmod(0o640)
-        home = self.folder / "home-else"
-        home.mkdir(exist_ok=True)
+        home.mkdir()
         os.chown(home, NOBODY, NOBODY)
-        self.folder.chmod(0o755)
+        shutil.copy(harness.BIN / "hotplate", place)
 
         def as_nobody(*words):
-            return subprocess.run([harness.BIN / "hotplate", *map(str, words)], user=NOBODY, group=NOBODY, extra_groups=[],
+            return subprocess.run([place / "hotplate", *map(str, words)], user=NOBODY, group=NOBODY, extra_groups=[],
                                   cwd=home, env=self.environment | {"HOTPLATE_DIR": str(home / "own"), "HOME": str(home)},
                                   capture_output=True, text=True, check=False)
 
@@ -240,6 +248,45 @@ class Guests(harness.Case):
         refused = as_nobody("jobs")
         self.assertEqual(refused.returncode, harness.NOT_ALLOWED, refused.stderr)
         self.assertIn("chmod", refused.stderr)
+
+
+class Course(harness.Case):
+    """A teacher, thirty learners, one lane."""
+
+    LEARNERS, JOBS, EAGER = 30, 2, 20
+
+    def test_each_gets_its_share_whoever_asked_first(self):
+        self.start_daemon("--lanes", "1")
+        learners = {}
+        for number in range(self.LEARNERS):
+            name = f"learner{number:02}"
+            record = self.folder / f"{name}.json"
+            self.hotplate("token", "create", "--for", name, "--scope", "submit", "--max-jobs", self.EAGER, "-o", record)
+            learners[name] = {"HOTPLATE_DIR": str(self.folder / name)}
+            self.hotplate("join", record, env=learners[name])
+        running = self.submit_long_job()
+        eager = "learner00"
+        for name, environment in learners.items():
+            for number in range(self.EAGER if name == eager else self.JOBS):
+                self.hotplate("submit", "integrate2d", "--n", 1000 + number, env=environment)
+        self.assertEqual({one["name"]: one["jobs"] for one in self.answer("token", "list")["tokens"]},
+                         {name: self.EAGER if name == eager else self.JOBS for name in learners})
+        self.hotplate("cancel", running)
+        jobs = {}
+        harness.wait_until(lambda: not self.answer("jobs", "--active")["jobs"], "all have ended")
+        for name, environment in learners.items():
+            jobs[name] = self.answer("jobs", env=environment)["jobs"]
+            self.assertEqual({job["state"] for job in jobs[name]}, {"COMPLETED"})
+        self.assertEqual([len(of) for of in jobs.values()], [self.EAGER] + [self.JOBS] * (self.LEARNERS - 1))
+        last = max(job["startTime"] for name, of in jobs.items() if name != eager for job in of)
+        before = sum(job["startTime"] < last for job in jobs[eager])
+        # All came before theirs.
+        self.assertLessEqual(abs(before - self.JOBS), 1, "the others had to wait for the share of the eager one alone")
+        for number in range(self.JOBS):
+            round_of = sorted(job["startTime"] for of in jobs.values() for job in of)[
+                number * self.LEARNERS:(number + 1) * self.LEARNERS]
+            served = [name for name, of in jobs.items() if any(job["startTime"] in round_of for job in of)]
+            self.assertGreaterEqual(len(served), self.LEARNERS - 1, f"round {number}")
 
 
 class Restart(harness.Case):

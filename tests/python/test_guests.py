@@ -26,7 +26,7 @@ class ResultOfSomebody:
 @pytest.fixture
 def connected(monkeypatch):
     """connected(guest): a connection by such a record."""
-    monkeypatch.setattr(connection, "_guests", [])
+    monkeypatch.setattr(exceptions, "_guests", [])
     return lambda guest: connection.Connection(types.SimpleNamespace(
         server_name="local", guest=guest, closed=True, close=lambda: None))
 
@@ -53,4 +53,4 @@ def test_a_guest_rebuilds_exceptions_by_their_names_alone(connected):
 def test_it_holds_after_the_guests_connection_is_gone(connected):
     connected("ana")
     connected("")
-    assert connection.was_guest()
+    assert exceptions.was_guest()

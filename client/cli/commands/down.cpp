@@ -14,6 +14,7 @@
 #include "client/cli/allocation/up_wait.h"
 #include "client/cli/commands.h"
 #include "client/cli/terminal/json.h"
+#include "kernels/array/quoted.h"
 #include "kernels/base/quantity.h"
 
 namespace hotplate::cli {
@@ -262,6 +263,11 @@ absl::Status DownOne(const Invocation& call) {
       return DownAs(call, *name);
   // Before: what is chosen afterwards may be another's.
   const auto chosen = ChosenRecord(call.settings);
+  // Before anything is done that the daemon asks for: it names the job that pays for it.
+  if (chosen && !chosen->guest().empty()) {
+    return absl::PermissionDeniedError("you are guest " + Quoted(chosen->guest()) + " of daemon " +
+                                       Quoted(chosen->name()) + ": its owner alone can end it");
+  }
   auto client = call.TryConnect(/*retries=*/0);
   if (!client.ok())
     return absl::IsUnavailable(client.status()) ? DownWithoutDaemon(call, chosen, client.status()) : client.status();

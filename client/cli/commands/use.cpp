@@ -23,7 +23,11 @@ absl::Status Use(const Invocation& call) {
       if (record && !record->guest().empty()) text += "   (you are its guest " + Printable(record->guest()) + ")";
       if (LeadsNowhere(call.settings, name))
         text += "   (its record is not there; forget it: hotplate join --remove " + name + ")";
-      text += ended ? "   (dead; clear it: hotplate down " + name + ")\n" : "\n";
+      // The record of a guest is written anew by the next daemon of its owner.
+      const bool guest = record && !record->guest().empty();
+      text += !ended  ? "\n"
+              : guest ? "   (dead; its owner may start it again)\n"
+                      : "   (dead; clear it: hotplate down " + name + ")\n";
       if (ended) dead.push_back(name);
     }
     for (const AllocationNote& note : ReadNotes(call.settings.directory))

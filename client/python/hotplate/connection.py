@@ -10,6 +10,7 @@ from typing import Any, Optional, TypeVar
 
 from . import _core
 from .errors import NotAllowed
+from .exceptions import note_guest
 
 Self = TypeVar("Self", bound="Connection")
 
@@ -27,7 +28,7 @@ class Connection:
         self._server = core.server_name  # also of one that is closed
         self._guest = core.guest  # "" for its owner's connection
         if self._guest:
-            _guests.append(self._guest)
+            note_guest(self._guest)
         self._generation = ""  # see same_daemon
         self._computing = threading.RLock()  # while an expression of its arrays runs: see sending.compute
         self._ids: list[str] = []  # see _device_ids
@@ -147,13 +148,6 @@ def graph_of(client: Connection) -> Any:
     """The hotplate.graphs.Graph whose block is open in this thread, so that calls are noted; else None."""
     return client._graphs.get(threading.get_ident())
 
-
-def was_guest() -> bool:
-    """Whether this process has ever connected as a guest. An error does not tell which connection it came by."""
-    return bool(_guests)
-
-
-_guests: list[str] = []
 
 # At exit their threads must not come back to an interpreter that is gone.
 _open: weakref.WeakSet[Connection] = weakref.WeakSet()

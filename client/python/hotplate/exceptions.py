@@ -8,7 +8,17 @@ import pickle
 import sys
 from typing import Any, Optional
 
-from .connection import was_guest
+_guests: list[str] = []
+
+
+def note_guest(name: str) -> None:
+    """This process has connected as a guest: from now on no exception is unpickled here."""
+    _guests.append(name)
+
+
+def was_guest() -> bool:
+    """Whether this process has ever connected as a guest. An error does not tell which connection it came by."""
+    return bool(_guests)
 
 
 def rebuilt(name: str, message: str, pickled: bytes) -> Optional[Exception]:

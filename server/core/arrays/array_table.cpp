@@ -58,15 +58,22 @@ absl::Status ArrayStore::Impl::CheckCount() const {
       absl::StrCat("the daemon holds ", arrays.size(), " arrays, its limit; free some first"));
 }
 
-absl::Status ArrayStore::Impl::CheckQuota(const std::string& token, std::uint64_t bytes,
+absl::Status ArrayStore::Impl::CheckQuota(const Principal& who, std::uint64_t bytes,
                                           const std::vector<std::uint64_t>& going, Beside beside) const {
+  const std::string& token = who.token;
   const std::shared_ptr<const Allowance> allowance = allowances == nullptr ? nullptr : allowances->Of(token);
   if (allowance == nullptr) return absl::OkStatus();
-  if (allowance->is_over()) return EndedToken(token);
+  if (allowance->is_over(who.serial)) return EndedToken(token);
+  const auto use = use_of.find(token);
+  const Use used = use == use_of.end() ? Use() : use->second;
+  // Others must find room for theirs.
+  if (going.empty() && used.arrays >= std::max<std::uint32_t>(1, limits.count / kShareOfAToken)) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("token \"", token, "\" has ", used.arrays, " arrays, as many as one may have; free some first"));
+  }
   const std::uint64_t quota = allowance->array_bytes;
   if (quota == 0) return absl::OkStatus();
-  const auto sum = bytes_of.find(token);
-  std::uint64_t has = sum == bytes_of.end() ? 0 : sum->second;
+  std::uint64_t has = used.bytes;
   for (const std::uint64_t number : going) has -= arrays.at(number)->array.bytes;
   const std::uint64_t counts = beside == Beside::kArrays ? has : 0;
   if (bytes <= quota && counts <= quota - bytes) return absl::OkStatus();
@@ -81,10 +88,9 @@ std::shared_ptr<ArrayEntry> ArrayStore::Impl::Remove(std::uint64_t number) {
   const auto at = arrays.find(number);
   std::shared_ptr<ArrayEntry> entry = std::move(at->second);
   arrays.erase(at);
-  if (const auto sum = bytes_of.find(entry->array.owner.token); sum != bytes_of.end()) {
-    sum->second -= entry->array.bytes;
-    if (sum->second == 0) bytes_of.erase(sum);
-  }
+  const auto use = use_of.find(entry->array.owner.token);
+  use->second.bytes -= entry->array.bytes;
+  if (--use->second.arrays == 0) use_of.erase(use);
   entry->freed = true;
   SetUnread(*entry, false);
   return entry;
@@ -137,9 +143,9 @@ std::uint64_t ArrayStore::Impl::FreedBy(const std::vector<std::uint64_t>& number
   return bytes;
 }
 
-absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::Impl::Allocate(const std::string& token, std::uint64_t bytes,
+absl::StatusOr<std::shared_ptr<HostBuffer>> ArrayStore::Impl::Allocate(const Principal& who, std::uint64_t bytes,
                                                                        const std::vector<std::uint64_t>& going) const {
-  if (absl::Status status = CheckQuota(token, bytes, going); !status.ok()) return status;
+  if (absl::Status status = CheckQuota(who, bytes, going); !status.ok()) return status;
   if (going.empty()) {
     if (absl::Status status = CheckCount(); !status.ok()) return status;
   }
@@ -160,7 +166,9 @@ std::shared_ptr<ArrayEntry> ArrayStore::Impl::Insert(const Principal& owner, con
   entry->last_write = clock.Now();
   SetLease(*entry, lease);
   arrays.emplace_hint(arrays.end(), number, entry);
-  if (bytes > 0) bytes_of[owner.token] += bytes;
+  Use& use = use_of[owner.token];
+  use.bytes += bytes;
+  ++use.arrays;
   if (as_successor) {
     successors.emplace(NameOf(*entry), number);
   } else if (!name.empty()) {

@@ -57,8 +57,12 @@ class ArrayStore::Impl {
   mutable Mutex mutex;
   // The mutex guards the content of the entries too.
   std::map<std::uint64_t, std::shared_ptr<ArrayEntry>> arrays ABSL_GUARDED_BY(mutex);
-  absl::flat_hash_map<std::string, std::uint64_t> bytes_of ABSL_GUARDED_BY(mutex);  // of `arrays`, by token; none is 0
-  std::map<Name, std::uint64_t> names ABSL_GUARDED_BY(mutex);  // 0: held for an array that is being made
+  struct Use {
+    std::uint64_t bytes = 0;
+    std::uint32_t arrays = 0;
+  };
+  absl::flat_hash_map<std::string, Use> use_of ABSL_GUARDED_BY(mutex);  // of `arrays`, by token; none is empty
+  std::map<Name, std::uint64_t> names ABSL_GUARDED_BY(mutex);           // 0: held for an array that is being made
   // Arrays that are being written to take, when they are whole, a name that `names` has for another until then.
   std::set<std::pair<Name, std::uint64_t>> successors ABSL_GUARDED_BY(mutex);
   std::atomic<std::uint64_t> next_number;         // written under the mutex; a daemon's last words wait for no lock
@@ -89,7 +93,7 @@ class ArrayStore::Impl {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   absl::Status CheckCount() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // ArrayStore::CheckQuota; the arrays `going`, which are the token's, do not count.
-  absl::Status CheckQuota(const std::string& token, std::uint64_t bytes, const std::vector<std::uint64_t>& going,
+  absl::Status CheckQuota(const Principal& who, std::uint64_t bytes, const std::vector<std::uint64_t>& going,
                           Beside beside = Beside::kArrays) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   static Name NameOf(const ArrayEntry& entry) { return {entry.array.owner.token, entry.array.name}; }
 
@@ -111,7 +115,7 @@ class ArrayStore::Impl {
   std::uint64_t FreedBy(const std::vector<std::uint64_t>& numbers) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   // Memory for one more array of the token's, in whose favour the others are about to go.
-  absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(const std::string& token, std::uint64_t bytes,
+  absl::StatusOr<std::shared_ptr<HostBuffer>> Allocate(const Principal& who, std::uint64_t bytes,
                                                        const std::vector<std::uint64_t>& going) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   std::shared_ptr<ArrayEntry> Insert(const Principal& owner, const Signature& signature, const std::string& name,

@@ -124,19 +124,19 @@ absl::StatusOr<ArraySnapshot> ArrayStore::CreateNow(const Principal& owner, cons
   const bool stays = old != nullptr && old->array.state == ArrayState::kReady && bytes > 0;
   std::vector<std::uint64_t> going;
   if (old != nullptr && !stays) going.push_back(replaced);
-  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = impl_->Allocate(owner.token, bytes, going);
+  absl::StatusOr<std::shared_ptr<HostBuffer>> buffer = impl_->Allocate(owner, bytes, going);
   if (!buffer.ok() && old != nullptr) {
     // An upload that was cut off must not stand in the way of its own repetition.
     const std::vector<std::uint64_t> unwritten = impl_->Unwritten({owner.token, name});
     going.insert(going.end(), unwritten.begin(), unwritten.end());
-    if (!unwritten.empty()) buffer = impl_->Allocate(owner.token, bytes, going);
+    if (!unwritten.empty()) buffer = impl_->Allocate(owner, bytes, going);
   }
   if (!buffer.ok()) {
     if (!stays || !impl_->memory->HasRoom(bytes, impl_->FreedBy(replaced) + impl_->FreedBy(going))) {
       return buffer.status();
     }
     going.push_back(replaced);
-    if (!impl_->CheckQuota(owner.token, bytes, going).ok()) return buffer.status();
+    if (!impl_->CheckQuota(owner, bytes, going).ok()) return buffer.status();
     return NoMemory(absl::StrCat(
         buffer.status().message(), ". Array \"", name, "\" (", old->array.bytes,
         " bytes) stays until its replacement is complete; without it there is room: hotplate free ", name));
@@ -297,7 +297,7 @@ absl::StatusOr<ArraySnapshot> ArrayStore::Adopt(const Principal& owner, const Si
   }
   MutexLock lock(impl_->mutex);
   if (absl::Status status = impl_->CheckCount(); !status.ok()) return status;
-  if (absl::Status status = impl_->CheckQuota(owner.token, bytes, {}); !status.ok()) return status;
+  if (absl::Status status = impl_->CheckQuota(owner, bytes, {}); !status.ok()) return status;
   name.held_.reset();  // the name is the array's from here
   return impl_->InsertReady(owner, signature, text, lease, bytes, std::move(buffer), device);
 }
@@ -350,16 +350,16 @@ std::uint64_t ArrayStore::StalledUploadBytes(nanoseconds upload_grace) const {
   return bytes;
 }
 
-absl::Status ArrayStore::CheckQuota(const std::string& token, std::uint64_t bytes, Beside beside) const {
+absl::Status ArrayStore::CheckQuota(const Principal& who, std::uint64_t bytes, Beside beside) const {
   if (impl_->allowances == nullptr) return absl::OkStatus();
   MutexLock lock(impl_->mutex);
-  return impl_->CheckQuota(token, bytes, {}, beside);
+  return impl_->CheckQuota(who, bytes, {}, beside);
 }
 
 std::uint64_t ArrayStore::BytesOf(const std::string& token) const {
   MutexLock lock(impl_->mutex);
-  const auto at = impl_->bytes_of.find(token);
-  return at == impl_->bytes_of.end() ? 0 : at->second;
+  const auto at = impl_->use_of.find(token);
+  return at == impl_->use_of.end() ? 0 : at->second.bytes;
 }
 
 std::uint64_t ArrayStore::bytes_held() const { return impl_->memory->held(); }

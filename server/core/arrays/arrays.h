@@ -114,7 +114,7 @@ class ArrayStore {
   // RESOURCE_EXHAUSTED, with what it has and the limit quota-bytes; of the field "memory", as any want that may pass,
   // or of "quota-bytes" if it can never have them. PERMISSION_DENIED where it is a token no more.
   enum class Beside { kArrays, kNothing };
-  absl::Status CheckQuota(const std::string& token, std::uint64_t bytes, Beside beside) const;
+  absl::Status CheckQuota(const Principal& who, std::uint64_t bytes, Beside beside) const;
   // Of the token's arrays, with those that are being written.
   std::uint64_t BytesOf(const std::string& token) const;
 

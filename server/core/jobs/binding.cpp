@@ -22,6 +22,14 @@ std::string Names(const std::vector<ArgumentSpec>& arguments) {
   return text.empty() ? "none" : text;
 }
 
+// One that has an allowance goes before nobody: a token's part of the devices is what others leave to it.
+absl::Status CheckMayGoFirst(const Principal& who, const JobRequest& request, const Allowance* allowance) {
+  if (allowance == nullptr || request.priority <= 0) return absl::OkStatus();
+  return Refused(absl::StatusCode::kPermissionDenied,
+                 {{"priority", absl::StrCat("priority is ", request.priority, ", and token \"", who.token,
+                                            "\" may have 0 at most")}});
+}
+
 void CheckPriority(const JobRequest& request, std::vector<FieldViolation>& violations) {
   if (std::abs(static_cast<long>(request.priority)) <= kMaxPriority) return;
   violations.push_back({"priority", absl::StrCat("priority ", request.priority, " is not between -", kMaxPriority,
@@ -40,6 +48,7 @@ Binder::Binder(Catalogues catalogues, ArrayStore& arrays, const std::vector<std:
 
 absl::StatusOr<BoundJob> Binder::Bind(const Principal& who, JobRequest& request, Data data,
                                       const std::vector<std::string>& lost) const {
+  if (absl::Status status = CheckMayGoFirst(who, request, AllowanceOf(who).get()); !status.ok()) return status;
   // An expression's spec depends on its inputs.
   const bool is_expression = request.work == nullptr && request.kernel == expression::kKernel;
   absl::StatusOr<SharedSpec> spec = is_expression ? SharedSpec() : KnownSpec(who, request);
@@ -106,6 +115,7 @@ absl::StatusOr<SharedSpec> Binder::KnownSpec(const Principal& who, const JobRequ
 }
 
 absl::StatusOr<SharedSpec> Binder::PrepareUnbound(const Principal& who, JobRequest& request) const {
+  if (absl::Status status = CheckMayGoFirst(who, request, AllowanceOf(who).get()); !status.ok()) return status;
   std::vector<FieldViolation> violations;
   CheckPriority(request, violations);
   if (absl::Status status = ResolveInputs(who, request, Data::kRequired, violations); !status.ok()) return status;

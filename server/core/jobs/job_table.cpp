@@ -39,6 +39,19 @@ void JobTable::Restore(const std::shared_ptr<Job>& job, std::uint64_t number) {
   if (!job->promised) return;
   ++active_promises_;
   active_bytes_ += job->promised_bytes;
+  AddPromise(*job, job->promised_bytes);
+}
+
+void JobTable::AddPromise(const Job& job, std::uint64_t bytes) {
+  Promises& of = promises_of_[job.owner.token];
+  ++of.jobs;
+  of.bytes += bytes;
+}
+
+void JobTable::RemovePromise(const Job& job, std::uint64_t bytes) {
+  const auto of = promises_of_.find(job.owner.token);
+  of->second.bytes -= bytes;
+  if (--of->second.jobs == 0) promises_of_.erase(of);
 }
 
 void JobTable::ForgetRequest(const Job& job) {
@@ -53,6 +66,7 @@ std::shared_ptr<Job> JobTable::Withdraw(Job& job) {
   if (job.promised) {
     --active_promises_;
     active_bytes_ -= job.promised_bytes;
+    RemovePromise(job, job.promised_bytes);
   }
   return gone;
 }
@@ -70,8 +84,20 @@ std::shared_ptr<Job> JobTable::FindRequest(const std::string& request_key) const
   return at == requests_.end() ? nullptr : at->second->shared_from_this();
 }
 
-absl::Status JobTable::CheckRoom(const Job& job) const {
+absl::Status JobTable::CheckRoom(const Job& job, std::uint32_t share) const {
   if (!job.promised) return absl::OkStatus();
+  if (share > 1) {
+    const auto at = promises_of_.find(job.owner.token);
+    const Promises of = at == promises_of_.end() ? Promises() : at->second;
+    const std::size_t most = std::max<std::size_t>(1, limits_.jobs / share);
+    const std::uint64_t most_bytes = limits_.bytes / share;
+    if (of.jobs >= most || job.promised_bytes > most_bytes - std::min(most_bytes, of.bytes)) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("token \"", job.owner.token, "\" has ", of.jobs, " jobs whose results are kept, of ", of.bytes,
+                       " bytes, and this one may have ", job.promised_bytes, " more; one token may have ", most, " of ",
+                       most_bytes, " bytes; fetch some (hotplate result JOB)"));
+    }
+  }
   const std::size_t waiting = promised_.jobs.size();
   const auto refusal = [&](const std::string& limit, const std::string& of_this) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -101,6 +127,7 @@ void JobTable::Put(const std::shared_ptr<Job>& job, JobShelf where) {
   Shelf& shelf = ShelfOf(*job);
   shelf.jobs.emplace_hint(shelf.jobs.end(), job->end_order, job);
   shelf.bytes += job->retained_bytes;
+  if (where == JobShelf::kPromised) AddPromise(*job, job->retained_bytes);
 }
 
 std::shared_ptr<Job> JobTable::Take(Job& job) {
@@ -109,6 +136,7 @@ std::shared_ptr<Job> JobTable::Take(Job& job) {
   std::shared_ptr<Job> taken = std::move(at->second);
   shelf.jobs.erase(at);
   shelf.bytes -= job.retained_bytes;
+  if (job.shelf == JobShelf::kPromised) RemovePromise(job, job.retained_bytes);
   job.shelf = JobShelf::kNone;
   return taken;
 }
@@ -118,6 +146,7 @@ void JobTable::Ended(const std::shared_ptr<Job>& job) {
   if (job->promised) {
     --active_promises_;
     active_bytes_ -= job->promised_bytes;
+    RemovePromise(*job, job->promised_bytes);
   }
   const bool awaited = job->promised && !job->record().attached &&
                        job->record().state != JobState::kCancelled;  // whoever cancels a job knows its end
@@ -135,6 +164,7 @@ void JobTable::ResultsDropped(Job& job, std::uint64_t stay) {
   const std::uint64_t bytes = job.retained_bytes - std::min(stay, job.retained_bytes);
   job.retained_bytes -= bytes;
   if (job.shelf != JobShelf::kNone) ShelfOf(job).bytes -= bytes;
+  if (job.shelf == JobShelf::kPromised) promises_of_[job.owner.token].bytes -= bytes;
 }
 
 bool JobTable::PastTime(const Shelf& shelf, SteadyTime now) const {

@@ -31,8 +31,9 @@ class JobTable {
  public:
   explicit JobTable(RetentionLimits limits) : limits_(limits), gone_(kRemembered) {}
 
-  // RESOURCE_EXHAUSTED, with the limit's name, if the job is promised and there is no room to keep it.
-  absl::Status CheckRoom(const Job& job) const;
+  // RESOURCE_EXHAUSTED, with the limit's name, if the job is promised and there is no room to keep it. `share`: its
+  // token may have 1 / share of the room; 1: all of it.
+  absl::Status CheckRoom(const Job& job, std::uint32_t share = 1) const;
   // Gives the job its sequence, which is above all before, and its id, and sets the room aside that it was promised.
   void Insert(const std::shared_ptr<Job>& job, std::uint64_t number);
   // Inserts a job of a daemon before this one.
@@ -79,6 +80,14 @@ class JobTable {
   };
   static constexpr std::size_t kRemembered = 1 << 16;
 
+  // Promised jobs, under way or ended, and the bytes of their inline results.
+  struct Promises {
+    std::size_t jobs = 0;
+    std::uint64_t bytes = 0;
+  };
+  void AddPromise(const Job& job, std::uint64_t bytes);
+  void RemovePromise(const Job& job, std::uint64_t bytes);
+
   void ForgetRequest(const Job& job);
   Shelf& ShelfOf(const Job& job);
   void Put(const std::shared_ptr<Job>& job, JobShelf where);
@@ -91,9 +100,10 @@ class JobTable {
   std::map<std::uint64_t, std::shared_ptr<Job>> jobs_;
   absl::flat_hash_map<absl::string_view, Job*> requests_;  // by the key that the job holds
   Shelf promised_, delivered_, tiny_;
-  std::size_t active_promises_ = 0;  // jobs that have not ended
-  std::uint64_t active_bytes_ = 0;   // that their inline results may have
-  std::vector<Gone> gone_;           // by number, modulo its size
+  std::size_t active_promises_ = 0;                         // jobs that have not ended
+  std::uint64_t active_bytes_ = 0;                          // that their inline results may have
+  absl::flat_hash_map<std::string, Promises> promises_of_;  // by token; none is empty
+  std::vector<Gone> gone_;                                  // by number, modulo its size
   std::uint64_t ended_ever_ = 0;
   std::uint64_t first_number_ = 0, last_number_ = 0;  // of all jobs that were inserted
 };

@@ -68,7 +68,7 @@ class Jobs {
                                               std::uint64_t tag);
   // RESOURCE_EXHAUSTED, with the limit max-jobs, where the token has as many jobs that have not ended as it may;
   // PERMISSION_DENIED where it is a token no more.
-  absl::Status CheckAllowance(const std::string& token) const;
+  absl::Status CheckAllowance(const Principal& who) const;
   // A durable job that was inserted is hidden until it is acknowledged. Returns why it is to be cancelled, if somebody
   // asked for that meanwhile (CancelLater).
   std::string Acknowledge(Job& job);
@@ -162,7 +162,9 @@ class Jobs {
   void EndNow(Job& job, JobEvent event);
   void AddActive(Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RemoveActive(Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckAllowanceLocked(const std::string& token) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // JobTable::CheckRoom.
+  std::uint32_t ShareOf(const Principal& who) const;
+  absl::Status CheckAllowanceLocked(const Principal& who) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::uint64_t SequenceOfNext(const Job& job) const;  // among its changes
   JobEvent Event(JobEvent::Kind kind) const { return {.kind = kind, .time = clock_.WallNow(), .at = clock_.Now()}; }
   void Expect(Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // TellLate tells its observers what they do not know

@@ -21,17 +21,22 @@ std::uint32_t Jobs::ActiveOf(const std::string& token) const {
   return at == active_of_.end() ? 0 : at->second;
 }
 
-absl::Status Jobs::CheckAllowance(const std::string& token) const {
-  if (options_.allowances == nullptr) return absl::OkStatus();
-  MutexLock lock(mutex_);
-  return CheckAllowanceLocked(token);
+std::uint32_t Jobs::ShareOf(const Principal& who) const {
+  return options_.allowances != nullptr && options_.allowances->Of(who.token) != nullptr ? kShareOfAToken : 1;
 }
 
-absl::Status Jobs::CheckAllowanceLocked(const std::string& token) const {
+absl::Status Jobs::CheckAllowance(const Principal& who) const {
+  if (options_.allowances == nullptr) return absl::OkStatus();
+  MutexLock lock(mutex_);
+  return CheckAllowanceLocked(who);
+}
+
+absl::Status Jobs::CheckAllowanceLocked(const Principal& who) const {
+  const std::string& token = who.token;
   const std::shared_ptr<const Allowance> allowance =
       options_.allowances == nullptr ? nullptr : options_.allowances->Of(token);
   if (allowance == nullptr) return absl::OkStatus();
-  if (allowance->is_over()) return EndedToken(token);
+  if (allowance->is_over(who.serial)) return EndedToken(token);
   const auto at = active_of_.find(token);
   const std::uint32_t jobs = at == active_of_.end() ? 0 : at->second;
   if (allowance->jobs == 0 || jobs < allowance->jobs) return absl::OkStatus();

@@ -189,7 +189,7 @@ absl::Status TaskRunner::Gather(Job& job, RunResult& result) {
   // Said again when they are there; but by then it would have run in vain.
   const std::uint64_t to_keep = job.task_of == nullptr ? ArrayBytesOf(job.bound, inline_bytes_) : 0;
   if (to_keep > 0) {
-    absl::Status status = arrays_.CheckQuota(job.owner.token, to_keep, ArrayStore::Beside::kArrays);
+    absl::Status status = arrays_.CheckQuota(job.owner, to_keep, ArrayStore::Beside::kArrays);
     if (!status.ok()) return status;
   }
   for (std::size_t i = 0; i < job.bound.inputs.size(); ++i) {

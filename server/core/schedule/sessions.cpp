@@ -24,7 +24,7 @@ absl::Status Sessions::Touch(const SessionId& id, int streams, SessionUse use) {
   absl::Status status;
   {
     MutexLock lock(mutex_);
-    if (streams >= 0 && sessions_.size() >= limits_.sessions && !sessions_.contains(id)) MakePlace(use, gone, said);
+    if (streams >= 0) MakePlace(id, use, gone, said);
     status = TouchLocked(id, streams, use).status();
   }
   gone.clear();
@@ -38,7 +38,7 @@ absl::StatusOr<std::shared_ptr<Session>> Sessions::BeginJob(const SessionId& id)
   absl::StatusOr<std::shared_ptr<Session>> session;
   {
     MutexLock lock(mutex_);
-    if (sessions_.size() >= limits_.sessions && !sessions_.contains(id)) MakePlace(SessionUse::kHolds, gone, said);
+    MakePlace(id, SessionUse::kHolds, gone, said);
     session = TouchLocked(id, 0, SessionUse::kHolds);
     if (session.ok()) ++(*session)->active_jobs;
   }
@@ -66,6 +66,10 @@ absl::StatusOr<std::shared_ptr<Session>> Sessions::TouchLocked(const SessionId& 
       if (streams == 0) return nullptr;
     }
   }
+  if (absl::Status status = CheckShare(id, streams); !status.ok()) {
+    if (streams == 0 && use == SessionUse::kLooks) return nullptr;
+    return status;
+  }
   if (streams > 0 && streams_ + static_cast<std::uint32_t>(streams) > limits_.streams) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the daemon has ", streams_, " streams open, its limit max-streams; close some or try later"));
@@ -82,6 +86,39 @@ absl::StatusOr<std::shared_ptr<Session>> Sessions::TouchLocked(const SessionId& 
     streams_ -= closed;
   }
   return at->second;
+}
+
+std::string Sessions::GuestOf(const SessionId& id) {
+  const std::size_t slash = id.value().find('/');
+  return slash == std::string::npos ? "" : id.value().substr(0, slash + 1);
+}
+
+Sessions::OfGuest Sessions::CountOf(const std::string& guest) const {
+  OfGuest of;
+  for (auto at = sessions_.lower_bound(SessionId(guest)); at != sessions_.end() && at->first.value().starts_with(guest);
+       ++at) {
+    ++of.sessions;
+    of.streams += at->second->streams;
+  }
+  return of;
+}
+
+absl::Status Sessions::CheckShare(const SessionId& id, int streams) const {
+  const std::string guest = GuestOf(id);
+  const bool is_new = !sessions_.contains(id);
+  if (guest.empty() || streams < 0 || (!is_new && streams == 0)) return absl::OkStatus();
+  const OfGuest of = CountOf(guest);
+  const std::uint32_t most = MostOfGuest(limits_.sessions), most_streams = MostOfGuest(limits_.streams);
+  const std::string token = absl::StrCat("token \"", guest.substr(0, guest.size() - 1), "\" has ");
+  if (is_new && of.sessions >= most) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        token, of.sessions, " sessions with arrays, jobs or streams, and may have ", most, "; try again later"));
+  }
+  if (streams > 0 && of.streams >= most_streams) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(token, of.streams, " streams open, and may have ", most_streams, "; close some or try later"));
+  }
+  return absl::OkStatus();
 }
 
 Sessions::Table::iterator Sessions::Insert(const SessionId& id) {
@@ -105,6 +142,16 @@ void Sessions::End(const SessionId& id) {
   gone = arrays_.EndSession(id);
 }
 
+std::vector<SessionId> Sessions::Beginning(const std::string& with) const {
+  std::vector<SessionId> found;
+  MutexLock lock(mutex_);
+  for (auto at = sessions_.lower_bound(SessionId(with)); at != sessions_.end() && at->first.value().starts_with(with);
+       ++at) {
+    found.push_back(at->first);
+  }
+  return found;
+}
+
 bool Sessions::IsAbandoned(const Session& session, SteadyTime now) const {
   return session.streams == 0 && session.active_jobs == 0 && now - session.last_seen >= limits_.grace;
 }
@@ -121,16 +168,25 @@ std::optional<SessionId> Sessions::LongestSilent(
   return longest->first;
 }
 
-void Sessions::MakePlace(SessionUse use, Arrays& gone, std::vector<std::string>& said) {
+void Sessions::MakePlace(const SessionId& id, SessionUse use, Arrays& gone, std::vector<std::string>& said) {
+  if (sessions_.contains(id)) return;
+  if (const std::string guest = GuestOf(id); !guest.empty()) {
+    // In the guest's part, one of the guest's own goes.
+    if (CountOf(guest).sessions >= MostOfGuest(limits_.sessions)) return EndOne(guest, use, gone, said);
+  }
+  if (sessions_.size() >= limits_.sessions) EndOne("", use, gone, said);
+}
+
+void Sessions::EndOne(const std::string& of, SessionUse use, Arrays& gone, std::vector<std::string>& said) {
   const ArrayHolders holders = arrays_.SessionsWithArrays();
-  std::optional<SessionId> ending =
-      LongestSilent([&](const SessionId& id, const Session&) { return !holders.contains(id); });
+  std::optional<SessionId> ending = LongestSilent(
+      [&](const SessionId& id, const Session&) { return id.value().starts_with(of) && !holders.contains(id); });
   if (ending) return Forget(*ending);
   if (use == SessionUse::kLooks) return;
   const SteadyTime now = clock_.Now();
-  ending = LongestSilent([&](const SessionId&, const Session& session) {
+  ending = LongestSilent([&](const SessionId& id, const Session& session) {
     mutex_.AssertHeld();
-    return IsAbandoned(session, now);
+    return id.value().starts_with(of) && IsAbandoned(session, now);
   });
   if (ending) EndForOthers(*ending, "place", gone, said);
 }

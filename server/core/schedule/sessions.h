@@ -6,16 +6,19 @@
 // before that when others need its place or its memory.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "kernels/base/mutex.h"
+#include "server/core/allowances.h"
 #include "server/core/arrays/arrays.h"
 #include "server/core/log_sink.h"
 #include "server/core/types.h"
@@ -52,6 +55,8 @@ class Sessions {
 
   // Frees its arrays.
   void End(const SessionId& id);
+  // Those that are alive whose ids begin so.
+  std::vector<SessionId> Beginning(const std::string& with) const;
   // Ends abandoned sessions, and uploads that nobody goes on with, until so many bytes are free; false, and none has
   // ended, if that is not enough.
   bool Reclaim(std::uint64_t bytes);
@@ -64,6 +69,15 @@ class Sessions {
   void WhetherEnded(const Session& session, absl::FunctionRef<void(bool ended)> place) const;
 
  private:
+  // A guest's sessions are "NAME/SESSION", and may be 1 / kShareOfAToken of all: others must get in.
+  struct OfGuest {
+    std::uint32_t sessions = 0, streams = 0;
+  };
+  static std::string GuestOf(const SessionId& id);  // "NAME/"; empty: the owner's
+  static std::uint32_t MostOfGuest(std::uint32_t limit) { return std::max<std::uint32_t>(1, limit / kShareOfAToken); }
+  OfGuest CountOf(const std::string& guest) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status CheckShare(const SessionId& id, int streams) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   using Table = std::map<SessionId, std::shared_ptr<Session>>;
   using Arrays = std::vector<std::shared_ptr<const void>>;  // to be let go of without the lock
 
@@ -79,7 +93,11 @@ class Sessions {
   // Makes a place for one more session. One that holds nothing goes first: every command of a user's is a session, and
   // most of them hold nothing once they are over. Where each holds something, one that is abandoned goes, but not for
   // a look.
-  void MakePlace(SessionUse use, Arrays& gone, std::vector<std::string>& said) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void MakePlace(const SessionId& id, SessionUse use, Arrays& gone, std::vector<std::string>& said)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // One whose id begins so.
+  void EndOne(const std::string& of, SessionUse use, Arrays& gone, std::vector<std::string>& said)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndForOthers(const SessionId& id, std::string_view needed, Arrays& gone, std::vector<std::string>& said)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::uint64_t AbandonedBytes(const ArrayHolders& holders, SteadyTime now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -85,5 +85,51 @@ TEST_F(SessionsTest, StreamsAreCountedOverAllSessions) {
   EXPECT_TRUE(sessions_.Touch(kAlice.session, +1, SessionUse::kHolds).ok());
 }
 
+class GuestSessionsTest : public SessionsTest {
+ protected:
+  static SessionId Of(const std::string& guest, int number) { return SessionId(guest + "/" + std::to_string(number)); }
+  absl::Status Hold(const std::string& guest, int number) {
+    const absl::Status status = many_.Touch(Of(guest, number), 0, SessionUse::kHolds);
+    if (status.ok()) Keep({guest, Of(guest, number)});
+    return status;
+  }
+
+  Sessions many_{{.sessions = 8, .streams = 8, .timeout = std::chrono::minutes(10), .grace = std::chrono::seconds(10)},
+                 arrays_,
+                 clock_,
+                 log_};
+};
+
+TEST_F(GuestSessionsTest, OneGuestHasAPartOfTheSessions) {
+  EXPECT_TRUE(Hold("anna", 1).ok());
+  EXPECT_TRUE(Hold("anna", 2).ok());
+  const absl::Status refused = Hold("anna", 3);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("token \"anna\" has 2 sessions"));
+  EXPECT_TRUE(many_.Touch(Of("anna", 3), 0, SessionUse::kLooks).ok()) << "it leaves nothing";
+  EXPECT_TRUE(Hold("ben", 1).ok());
+  EXPECT_TRUE(Hold("ann", 1).ok()) << "another name that begins alike";
+  EXPECT_TRUE(many_.Touch(kAlice.session, 0, SessionUse::kHolds).ok());
+  EXPECT_TRUE(Hold("anna", 2).ok()) << "it is there already";
+}
+
+TEST_F(GuestSessionsTest, OneOfItsOwnThatHoldsNothingGoesFirst) {
+  for (int number = 1; number <= 5; ++number) {
+    EXPECT_TRUE(many_.Touch(Of("anna", number), 0, SessionUse::kHolds).ok()) << number;
+    EXPECT_TRUE(many_.Touch(Of("ben", 1), 0, SessionUse::kHolds).ok());
+  }
+  EXPECT_THAT(many_.Beginning("anna/"), ::testing::SizeIs(2));
+  EXPECT_THAT(many_.Beginning("ben/"), ElementsAre(Of("ben", 1)));
+}
+
+TEST_F(GuestSessionsTest, OneGuestHasAPartOfTheStreams) {
+  EXPECT_TRUE(many_.Touch(Of("anna", 1), +1, SessionUse::kLooks).ok());
+  EXPECT_TRUE(many_.Touch(Of("anna", 1), +1, SessionUse::kLooks).ok());
+  EXPECT_THAT(std::string(many_.Touch(Of("anna", 1), +1, SessionUse::kLooks).message()), HasSubstr("2 streams open"));
+  EXPECT_TRUE(many_.Touch(kAlice.session, +1, SessionUse::kLooks).ok());
+  EXPECT_TRUE(many_.Touch(Of("anna", 1), -1, SessionUse::kLooks).ok());
+  EXPECT_TRUE(many_.Touch(Of("anna", 1), +1, SessionUse::kLooks).ok());
+}
+
 }  // namespace
 }  // namespace hotplate::core::testing

@@ -106,6 +106,7 @@ TEST_F(GuestAuthTest, OneThatEndedIsToldHow) {
   EXPECT_EQ(Anna().status().code(), absl::StatusCode::kUnauthenticated);
   EXPECT_THAT(std::string(Anna().status().message()), HasSubstr("token \"anna\" was revoked"));
   Token again{"anna", std::string(64, 'c'), core::Scope::kSubmit};
+  again.certificate_name = "hotplate client anna";
   authenticator_.Add(again);
   EXPECT_THAT(std::string(Anna().status().message()), HasSubstr("not this daemon's")) << "the older one is forgotten";
 }

@@ -34,7 +34,7 @@ class GuestTokensTest : public testing::Test {
   }
   void StartDaemon() {
     authenticator_ = std::make_shared<Authenticator>(std::vector<Token>{});
-    allowances_ = std::make_shared<core::Allowances>();
+    allowances_ = std::make_shared<core::Allowances>("owner");
     GuestTokens::Options options;
     options.directory = folder_.path() + "/hotplate";
     options.daemon = "course";
@@ -42,6 +42,10 @@ class GuestTokensTest : public testing::Test {
     options.authenticator = authenticator_;
     options.allowances = allowances_;
     options.note = [](const std::string&) {};
+    options.end = [this](const std::string& token, const std::string& why) {
+      ended_.push_back(token + " " + why);
+      return 2U;
+    };
     options.warn = [this](const std::string& line) { warnings_.push_back(line); };
     guests_ = std::make_unique<GuestTokens>(std::move(options));
     guests_->Publish(own_);
@@ -74,7 +78,7 @@ class GuestTokensTest : public testing::Test {
   v1::EndpointRecord own_;
   std::shared_ptr<Authenticator> authenticator_;
   std::shared_ptr<core::Allowances> allowances_;
-  std::vector<std::string> warnings_;
+  std::vector<std::string> warnings_, ended_;
   std::unique_ptr<GuestTokens> guests_;
 };
 
@@ -128,7 +132,10 @@ TEST_F(GuestTokensTest, RevokingNamesTheNearestAndRemovesTheRecord) {
   ASSERT_TRUE(guests_->Create(Wanted("anna")).ok());
   EXPECT_THAT(Message(guests_->Revoke("ana").status()), HasSubstr("did you mean anna?"));
   const std::string secret = RecordOf("anna").token();
-  EXPECT_TRUE(guests_->Revoke("anna")->has_end_time());
+  const auto revoked = guests_->Revoke("anna");
+  EXPECT_TRUE(revoked->token.has_end_time());
+  EXPECT_EQ(revoked->cancelled_jobs, 2U);
+  EXPECT_THAT(ended_, ElementsAre("anna was cancelled: its token was revoked"));
   EXPECT_FALSE(std::filesystem::exists(FileOf("anna")));
   EXPECT_THAT(Message(Caller(secret).status()), HasSubstr("was revoked"));
   EXPECT_TRUE(allowances_->Of("anna")->is_over());
@@ -139,7 +146,8 @@ TEST_F(GuestTokensTest, RevokingNamesTheNearestAndRemovesTheRecord) {
 
 TEST_F(GuestTokensTest, WrongTokensAreRefusedWithTheFieldAndTheValue) {
   const auto refusal = [&](const v1::Token& token) { return Message(guests_->Create(token).status()); };
-  for (const char* name : {"", ".hidden", "a/b", "a b", "owner"}) {
+  for (const std::string& name : {std::string(), std::string(".hidden"), std::string("a/b"), std::string("a b"),
+                                  std::string("owner"), std::string(49, 'a')}) {
     v1::Token token = Wanted("anna");
     token.set_name(name);
     EXPECT_THAT(refusal(token), HasSubstr(name)) << name;
@@ -167,6 +175,54 @@ TEST_F(GuestTokensTest, WrongTokensAreRefusedWithTheFieldAndTheValue) {
   token = Wanted("ben");
   token.set_record_file(FileOf("anna"));
   EXPECT_THAT(refusal(token), HasSubstr("is that of token \"anna\""));
+}
+
+TEST_F(GuestTokensTest, TheLongestNameHasACertificate) {
+  EXPECT_TRUE(guests_->Create(Wanted(std::string(48, 'a'))).ok());
+}
+
+TEST_F(GuestTokensTest, ARevokeThatCannotBeKeptEndsTheJobsAndIsTriedAgain) {
+  ASSERT_TRUE(guests_->Create(Wanted("anna")).ok());
+  const std::string tokens = folder_.path() + "/hotplate/tokens", away = folder_.path() + "/away";
+  std::filesystem::rename(tokens, away);
+  std::ofstream(tokens) << "no folder";
+  EXPECT_THAT(Message(guests_->Revoke("anna").status()), HasSubstr("revoke it once more"));
+  EXPECT_THAT(ended_, ElementsAre("anna was cancelled: its token was revoked"));
+  std::filesystem::remove(tokens);
+  std::filesystem::rename(away, tokens);
+  EXPECT_TRUE(guests_->Revoke("anna").ok());
+  StartDaemon();
+  EXPECT_THAT(Names(), ElementsAre("anna (ended)"));
+}
+
+TEST_F(GuestTokensTest, AFileThatCannotBeReadLetsNobodyInAndIsNotOverwritten) {
+  ASSERT_TRUE(guests_->Create(Wanted("anna")).ok());
+  const std::string file = folder_.path() + "/hotplate/tokens/course.json";
+  std::ofstream(file, std::ios::trunc) << "{\"tokens\": [";
+  StartDaemon();
+  EXPECT_THAT(warnings_, ElementsAre(HasSubstr("no guest is known")));
+  EXPECT_THAT(Message(guests_->Create(Wanted("ben")).status()), HasSubstr("no token is made: "));
+  EXPECT_TRUE(allowances_->Of("anna")->is_over()) << "its jobs in the journal have no more than before";
+  EXPECT_EQ(allowances_->Of("owner"), nullptr);
+}
+
+TEST_F(GuestTokensTest, ACallOfAnOlderTokenOfTheNameIsOver) {
+  ASSERT_TRUE(guests_->Create(Wanted("anna")).ok());
+  const auto before = Caller(RecordOf("anna").token());
+  ASSERT_TRUE(guests_->Revoke("anna").ok());
+  ASSERT_TRUE(guests_->Create(Wanted("anna")).ok());
+  const auto now = Caller(RecordOf("anna").token());
+  EXPECT_TRUE(allowances_->Of("anna")->is_over(before->serial));
+  EXPECT_FALSE(allowances_->Of("anna")->is_over(now->serial));
+}
+
+TEST_F(GuestTokensTest, OneThatWasMadeAgainLivesOn) {
+  ASSERT_TRUE(guests_->Create(Wanted("anna")).ok());
+  ASSERT_TRUE(guests_->Revoke("anna").ok());
+  ASSERT_TRUE(guests_->Create(Wanted("anna")).ok());
+  StartDaemon();
+  EXPECT_THAT(Names(), ElementsAre("anna"));
+  EXPECT_FALSE(allowances_->Of("anna")->is_over());
 }
 
 TEST_F(GuestTokensTest, NoFileIsOverwrittenThatIsNoRecordOfTheGuest) {
