@@ -18,17 +18,13 @@
 #include "server/net/addresses.h"
 #include "server/net/tls.h"
 #include "server/service/programs.h"
-#include "server/slurm/own_cluster.h"
-#include "server/slurm/successors.h"
 #include "server/spare_memory.h"
 #include "server/version.h"
-#include "server/warm_file.h"
 #include "server/wire/values.h"
 
 namespace hotplate::server {
 
 using core::nanoseconds;
-using std::chrono::seconds;
 
 // A function that calls another one, and waits for it, needs a second.
 constexpr int kLeastWorkers = 2;
@@ -272,55 +268,6 @@ ServiceContext::Parts Assembly::Parts() const {
   return parts;
 }
 
-// Wrong values of --python and --module are refused now, not at the first script after an hour in the queue.
-absl::Status Assembly::OpenEnvironments() {
-  if (supervisor_ == nullptr) return absl::OkStatus();
-  environments_ = std::make_unique<NamedEnvironments>(*supervisor_, config_.directory, OwnVariables(), NodeName());
-  if (config_.python.empty() && config_.modules.empty()) return absl::OkStatus();
-  const absl::Status status = environments_->SetOwn(config_.python, config_.modules);
-  if (!status.ok()) {
-    return absl::Status(status.code(), ToAbsl("the environment of --python and --module cannot be had: " +
-                                              std::string(status.message())));
-  }
-  const v1::PythonEnvironment own = environments_->List().front();
-  log_->info("scripts and functions that name no environment: {}, Python {}", own.python(), own.python_version());
-  for (const std::string& note : own.notes()) log_->warn("{}: {}", own.python(), note);
-  return absl::OkStatus();
-}
-
-JitCaches Assembly::OpenJitCaches() const {
-  if (supervisor_ == nullptr) return {};
-  if (const absl::Status made = JitCaches::MakeFolder(config_.jit_cache); !made.ok()) {
-    log_->warn("packages keep what they compile where they do by default: {} (--jit-cache names another place)",
-               std::string(made.message()));
-    return {};
-  }
-  return JitCaches(config_.jit_cache, OwnVariables());
-}
-
-void Assembly::LeaveWarmPythons() {
-  if (pythons_ == nullptr) return;
-  if (const absl::Status left = LeaveWarm(config_.directory, config_.name, *pythons_); !left.ok())
-    log_->warn("the next daemon starts without warm Pythons: {}", std::string(left.message()));
-}
-
-void Assembly::OpenPythons() {
-  if (supervisor_ == nullptr) {
-    TakeOverWarm(config_.directory, config_.name, nullptr);
-    return;
-  }
-  const absl::StatusOr<WarmPythons::Files> files = WarmPythons::FilesOfThisProgram();
-  if (files.ok()) {
-    pythons_ = std::make_unique<WarmPythons>(*supervisor_, *files);
-    if (const std::size_t count = TakeOverWarm(config_.directory, config_.name, pythons_.get()); count > 0) {
-      log_->info("{} Python environments of the daemon before are being prepared", count);
-    }
-  } else {
-    log_->warn("each Python script starts anew, since no Python can be kept warm: {}",
-               std::string(files.status().message()));
-  }
-}
-
 absl::Status Assembly::Listen() {
   context_ = std::make_unique<ServiceContext>(Parts());
   RestoreJobs();
@@ -393,80 +340,6 @@ absl::Status Assembly::Publish(const std::string& listen, std::uint16_t port) {
              port != 0 ? fmt::format(":{}", port) : std::string(), kVersion, getpid(),
              config_.insecure ? ", without TLS" : "", slot_->record_path());
   return absl::OkStatus();
-}
-
-void Assembly::CancelSuccessors() {
-  if (allocation_.system != BatchSystem::kSlurm) return;
-  const absl::StatusOr<std::vector<std::string>> jobs =
-      server::CancelSuccessors(OwnCluster({}), config_.name, allocation_.job_id);
-  if (!jobs.ok()) {
-    log_->warn("jobs that follow on this one, if there are any, stay in the queue: {}",
-               std::string(jobs.status().message()));
-  }
-  if (jobs.ok()) job_ids_->NoteAlone();
-  for (const std::string& job : jobs.value_or(std::vector<std::string>())) {
-    log_->info("job {}, which was to follow on this one, is cancelled", job);
-  }
-}
-
-void Assembly::FollowAllocation() {
-  AllocationEnd::Options options;
-  options.known = allocation_.end_time;
-  if (allocation_.system == BatchSystem::kLsf) kill_wait_ = nanoseconds(kLsfKillWait);
-  if (allocation_.system == BatchSystem::kSlurm && config_.squeue_interval.count() > 0) {
-    options.interval = std::max<nanoseconds>(config_.squeue_interval, seconds(1));
-  }
-  options.ask = [this](const std::stop_token& stop) { return AskSqueue(allocation_.job_id, stop); };
-  options.then = [this](const std::stop_token& stop) {
-    AskWhenItIsKilled(stop);
-    LookForSuccessors(stop);
-  };
-  options.changed = [this](std::optional<core::WallTime> before, core::WallTime now) { EndChanged(before, now); };
-  options.failed = [this](const absl::Status& why) {
-    log_->warn("{}; {}, and Slurm is asked again every {}", std::string(why.message()),
-               end_->Get() ? "the allocation's end may have changed" : "when the allocation ends is not known",
-               DurationText(config_.squeue_interval));
-  };
-  end_ = std::make_unique<AllocationEnd>(std::move(options));
-  if (const auto end = end_->Get()) log_->info("allocation {} ends at {}", allocation_.job_id, UtcText(*end));
-  end_->Start();
-}
-
-// On the thread that asks Slurm.
-void Assembly::AskWhenItIsKilled(const std::stop_token& stop) {
-  if (kill_wait_known_ || !kill_wait_tries_.Due(clock_.Now())) return;
-  const absl::StatusOr<nanoseconds> wait = AskKillWait(stop);
-  if (!wait.ok()) {
-    log_->info("{}; Slurm's KillWait is taken for {}", std::string(wait.status().message()),
-               DurationText(kill_wait_.load()));
-    return;
-  }
-  kill_wait_known_ = true;
-  kill_wait_ = *wait;
-  const auto jobs = std::chrono::floor<std::chrono::milliseconds>(Divide(*wait).jobs);
-  if (jobs >= config_.drain_timeout) return;
-  log_->warn("Slurm kills {} after SIGTERM (its KillWait): jobs have {} then, not the drain timeout of {}",
-             DurationText(*wait), DurationText(jobs), DurationText(config_.drain_timeout));
-}
-
-// On the thread that asks Slurm.
-void Assembly::LookForSuccessors(const std::stop_token& stop) {
-  const absl::StatusOr<std::vector<std::string>> jobs =
-      FindSuccessors(OwnCluster(stop), config_.name, allocation_.job_id);
-  if (jobs.ok()) has_successor_.store(!jobs->empty());
-}
-
-// On the thread that asks Slurm. Whoever reads the record later is to see the new end too.
-void Assembly::EndChanged(std::optional<core::WallTime> before, core::WallTime now) {
-  log_->info("allocation {} ends at {}{}", allocation_.job_id, UtcText(now),
-             before ? ", no longer at " + UtcText(*before) : "");
-  MutexLock lock(record_mutex_);
-  if (!record_) return;  // not published yet
-  wire::ToProto(now, *record_->mutable_allocation_end_time());
-  if (absl::Status status = slot_->Update(*record_); !status.ok()) {
-    log_->warn("the record keeps the old end: {}", std::string(status.message()));
-  }
-  guests_->Publish(*record_);
 }
 
 }  // namespace hotplate::server

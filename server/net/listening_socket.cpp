@@ -56,7 +56,7 @@ bool IsListenedAt(const sockaddr* address, socklen_t size) {
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-AddressList Parse(const std::string& address, std::uint16_t port) {
+AddressList ParseAddress(const std::string& address, std::uint16_t port) {
   addrinfo wanted{}, *found = nullptr;
   wanted.ai_socktype = SOCK_STREAM;
   wanted.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
@@ -86,7 +86,7 @@ absl::StatusOr<ListeningSocket> ListeningSocket::OnTcp(const std::string& addres
   const bool all = address == "0.0.0.0" || address == "::";
   int error = 0;
   for (const std::string& one : all ? std::vector<std::string>{"::", "0.0.0.0"} : std::vector<std::string>{address}) {
-    const AddressList parsed = Parse(one, port);
+    const AddressList parsed = ParseAddress(one, port);
     if (!parsed) return CannotListen(where, "that is no numeric address");
     const int made = Listen(parsed->ai_addr, parsed->ai_addrlen, unacknowledged);
     if (made >= 0) return ListeningSocket(made, SocketFile());
