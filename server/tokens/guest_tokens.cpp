@@ -69,6 +69,17 @@ absl::StatusOr<core::Scope> ScopeOf(const v1::Token& token) {
                                    v1::TokenScope_Name(token.scope()), " (", static_cast<int>(token.scope()), ")"));
 }
 
+// A file's path, with the links in its folder resolved: two tokens are never of one file.
+absl::StatusOr<std::string> CanonicalFile(const std::string& file) {
+  std::error_code error;
+  const std::filesystem::path path(file), folder = std::filesystem::canonical(path.parent_path(), error);
+  if (path.is_absolute() && path.has_filename() && !error) return (folder / path.filename()).string();
+  return InvalidField(
+      "token.record_file",
+      absl::StrCat("record_file must be the absolute path of a file in a folder of the daemon's node; it is ",
+                   Quoted(file)));
+}
+
 // A folder, with links resolved.
 absl::StatusOr<std::string> CanonicalRoot(const std::string& root) {
   if (root.empty()) return root;
@@ -193,7 +204,9 @@ absl::StatusOr<v1::Token> GuestTokens::Create(const v1::Token& wanted) {
   token.set_scope(wanted.scope());
   *token.mutable_limits() = wanted.limits();
   token.mutable_limits()->set_path_root(*std::move(root));
-  token.set_record_file(wanted.record_file());
+  absl::StatusOr<std::string> record_file = CanonicalFile(wanted.record_file());
+  if (!record_file.ok()) return record_file.status();
+  token.set_record_file(*std::move(record_file));
   wire::ToProto(Now(), *token.mutable_create_time());
   if (wanted.has_expire_time()) *token.mutable_expire_time() = wanted.expire_time();
   absl::StatusOr<Guest> guest = Make(token);

@@ -61,7 +61,7 @@ absl::Status JoinDaemon(const Invocation& call, const std::string& file) {
   if (client::KnownEnded(record)) Remark(call.console, "this daemon has ended; the next one of its name will answer");
   call.output.Answer(
       [&] {
-        std::string text = "you are guest " + Printable(record.guest()) + " of " + *name + ", the current daemon now";
+        std::string text = "you are guest " + Quoted(record.guest()) + " of " + *name + ", the current daemon now";
         text += record.has_allocation_end_time() ? ", until " + TimeText(record.allocation_end_time().seconds()) +
                                                        " at most, when its allocation ends"
                                                  : ", until your token expires or is revoked";

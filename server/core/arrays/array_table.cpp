@@ -73,7 +73,7 @@ absl::Status ArrayStore::Impl::CheckQuota(const Principal& who, std::uint64_t by
   }
   const std::uint64_t quota = allowance->array_bytes;
   if (quota == 0) return absl::OkStatus();
-  std::uint64_t has = used.bytes;
+  std::uint64_t has = used.bytes + LeavingBytesOf(token);
   for (const std::uint64_t number : going) has -= arrays.at(number)->array.bytes;
   const std::uint64_t counts = beside == Beside::kArrays ? has : 0;
   if (bytes <= quota && counts <= quota - bytes) return absl::OkStatus();
@@ -84,6 +84,16 @@ absl::Status ArrayStore::Impl::CheckQuota(const Principal& who, std::uint64_t by
                  {{"quota-bytes", absl::StrCat(text, "; ask the daemon's owner for more")}});
 }
 
+std::uint64_t ArrayStore::Impl::LeavingBytesOf(const std::string& token) const {
+  const auto at = leaving_of.find(token);
+  if (at == leaving_of.end()) return 0;
+  std::erase_if(at->second, [](const auto& one) { return one.first.expired(); });
+  std::uint64_t bytes = 0;
+  for (const auto& [buffer, of_it] : at->second) bytes += of_it;
+  if (at->second.empty()) leaving_of.erase(at);
+  return bytes;
+}
+
 std::shared_ptr<ArrayEntry> ArrayStore::Impl::Remove(std::uint64_t number) {
   const auto at = arrays.find(number);
   std::shared_ptr<ArrayEntry> entry = std::move(at->second);
@@ -91,6 +101,12 @@ std::shared_ptr<ArrayEntry> ArrayStore::Impl::Remove(std::uint64_t number) {
   const auto use = use_of.find(entry->array.owner.token);
   use->second.bytes -= entry->array.bytes;
   if (--use->second.arrays == 0) use_of.erase(use);
+  const std::string& token = entry->array.owner.token;
+  if (allowances != nullptr && allowances->Of(token) != nullptr) {
+    LeavingBytesOf(token);  // forgets those that have left
+    const std::shared_ptr<const HostBuffer> buffer = entry->buffer != nullptr ? entry->buffer : entry->filling;
+    if (buffer != nullptr) leaving_of[token].emplace_back(buffer, entry->array.bytes);
+  }
   entry->freed = true;
   SetUnread(*entry, false);
   return entry;

@@ -62,7 +62,10 @@ class ArrayStore::Impl {
     std::uint32_t arrays = 0;
   };
   absl::flat_hash_map<std::string, Use> use_of ABSL_GUARDED_BY(mutex);  // of `arrays`, by token; none is empty
-  std::map<Name, std::uint64_t> names ABSL_GUARDED_BY(mutex);           // 0: held for an array that is being made
+  // Freed arrays that somebody still reads, writes or computes with: they count against the quota of their token.
+  using Leaving = std::vector<std::pair<std::weak_ptr<const HostBuffer>, std::uint64_t>>;
+  mutable absl::flat_hash_map<std::string, Leaving> leaving_of ABSL_GUARDED_BY(mutex);
+  std::map<Name, std::uint64_t> names ABSL_GUARDED_BY(mutex);  // 0: held for an array that is being made
   // Arrays that are being written to take, when they are whole, a name that `names` has for another until then.
   std::set<std::pair<Name, std::uint64_t>> successors ABSL_GUARDED_BY(mutex);
   std::atomic<std::uint64_t> next_number;         // written under the mutex; a daemon's last words wait for no lock
@@ -92,6 +95,7 @@ class ArrayStore::Impl {
   absl::StatusOr<std::shared_ptr<ArrayEntry>> Find(const Principal& who, const std::string& id_or_name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   absl::Status CheckCount() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  std::uint64_t LeavingBytesOf(const std::string& token) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   // ArrayStore::CheckQuota; the arrays `going`, which are the token's, do not count.
   absl::Status CheckQuota(const Principal& who, std::uint64_t bytes, const std::vector<std::uint64_t>& going,
                           Beside beside = Beside::kArrays) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);

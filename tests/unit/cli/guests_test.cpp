@@ -69,7 +69,7 @@ TEST_F(GuestsTest, JoinMakesALinkAndTheDaemonTheCurrentOne) {
   const Ran joined = Hotplate({"join", record});
   EXPECT_EQ(joined.exit, 0) << joined.err;
   EXPECT_THAT(joined.out,
-              AllOf(HasSubstr("you are guest ana of course"), HasSubstr("at most, when its allocation ends"),
+              AllOf(HasSubstr("you are guest \"ana\" of course"), HasSubstr("at most, when its allocation ends"),
                     HasSubstr("hotplate join --remove course")));
   EXPECT_EQ(TargetOf("course"), record);
   EXPECT_EQ(Current(), "servers/course.json");

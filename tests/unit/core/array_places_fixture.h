@@ -136,6 +136,12 @@ class ArrayPlacesTest : public EngineTest {
     }
     if (cpu) AddDevice({.any_thread = true});
     Start();
+    // Which device takes a job is to depend on none that starts late.
+    EXPECT_TRUE(Eventually([&] {
+      const EngineStatus status = engine_->Status();
+      return std::all_of(status.devices.begin(), status.devices.end(),
+                         [](const auto& one) { return one.idle_lanes > 0; });
+    }));
   }
   // A job on the array `from` (or on 1, 2, 3) whose output is kept as `to`.
   JobRequest Making(const std::string& from, const std::string& to, const std::string& device = "gpu0") {

@@ -274,13 +274,14 @@ TEST_F(ArrayPlacesTest, AJobForAnyDeviceRunsOnTheOneThatHasItsInputs) {
   const std::uint64_t first = tag_;
   ASSERT_TRUE(gate_.AwaitEntered(1));
   Make("", "A", "");
-  ASSERT_EQ(LocationOf("A"), "gpu1") << "gpu0 is busier";
+  const std::string home = LocationOf("A");
+  ASSERT_NE(home, "gpu0") << "the others have nothing to do";
   gate_.Open();
   recorder_->AwaitEnd(first);
   for (const char* const names : {"AB", "BC", "CD"}) {
-    EXPECT_EQ(Make({names[0]}, {names[1]}, "")->receipt->device, "gpu1");
+    EXPECT_EQ(Make({names[0]}, {names[1]}, "")->receipt->device, home);
   }
-  EXPECT_EQ(gpus_[1]->fetches, 0);
+  for (const auto& gpu : gpus_) EXPECT_EQ(gpu->fetches, 0);
 }
 
 TEST_F(ArrayPlacesTest, InputsOnTwoDevicesAreRefused) {

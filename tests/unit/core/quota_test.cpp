@@ -67,6 +67,19 @@ TEST_F(QuotaTest, ArraysThatAreMade) {
               "daemon's owner for more");
 }
 
+TEST_F(QuotaTest, AFreedArrayCountsAsLongAsSomebodyReadsIt) {
+  Start();
+  ASSERT_TRUE(Create("a").ok());
+  Fill("a");
+  ASSERT_TRUE(Create("b").ok());
+  std::shared_ptr<const HostBuffer> read = store_->Open(kAlice, "a")->buffer;
+  ASSERT_TRUE(store_->Free(kAlice, "a").ok());
+  EXPECT_EQ(has(), 16u);
+  EXPECT_EQ(Create("c").status().code(), absl::StatusCode::kResourceExhausted) << "its memory is not free yet";
+  read = nullptr;
+  EXPECT_TRUE(Create("c").ok());
+}
+
 TEST_F(QuotaTest, AnArrayAndItsReplacementCountUntilItIsComplete) {
   Start();
   ASSERT_TRUE(Create("a").ok());
