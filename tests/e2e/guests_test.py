@@ -306,7 +306,7 @@ class Restart(harness.Case):
         daemon.wait()
         harness.wait_until(lambda: time.time() > over, "the brief one's time is over")
         self.start_daemon()
-        self.assertNotEqual(json.loads(record.read_text())["token"], before)
+        harness.wait_until(lambda: json.loads(record.read_text())["token"] != before, "the record is written anew")
         self.assertEqual(stat.S_IMODE(record.stat().st_mode), 0o640, "as the owner had made it")
         self.assertEqual(self.answer("show", job, env=anna)["state"], "COMPLETED")
         self.answer("submit", *harness.LONG_JOB, env=anna)

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "server/core/jobs/job_event.h"
 #include "server/core/jobs/make_job.h"
+#include "server/core/run_history.h"
 
 namespace hotplate::core {
 namespace {
