@@ -86,7 +86,7 @@ def program_rate():
     """Tasks a second of a sweep of the program `true`, with the two commands that submit it and wait for it."""
     def run(programs):
         began = time.perf_counter()
-        job = subprocess.run([BIN / "hotplate", "submit", "--each", f"n=1..{programs}", "exec", "true"], check=True,
+        job = subprocess.run([BIN / "hotplate", "submit", "--quiet", "--each", f"n=1..{programs}", "exec", "true"], check=True,
                              capture_output=True, text=True).stdout.strip()
         subprocess.run([BIN / "hotplate", "wait", job], check=True, capture_output=True)
         return programs / (time.perf_counter() - began)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Measures what a long queue costs, and how good the forecasts of starts are.
 
-usage: tests/bench/queue.py [--save]
+usage: tests/bench/queues.py [--save]
 
 It runs the release build (build/release) on its CPU back-end; let nothing else run meanwhile:
   depth      submit, why, show and cancel of one job, on a daemon where 1000 wait and on one where 100 000 do, in turns. Both
@@ -177,7 +177,7 @@ def main():
         rows = [*depth(hp, np), *forecasts(hp, np)]
     finally:
         shutil.rmtree(folder)
-    tell("queue", rows, save)
+    tell("queues", rows, save)
 
 
 if __name__ == "__main__":
