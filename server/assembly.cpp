@@ -71,7 +71,7 @@ absl::Status Assembly::MakeCredentials() {
     absl::StatusOr<ClientAuthority> authority = ClientAuthority::Make();
     if (!authority.ok()) return authority.status();
     authority_ = *std::move(authority);
-    absl::StatusOr<Identity> own = MakeIdentity(Role::kDaemon), client = authority_->MakeClient(kOwnerToken);
+    absl::StatusOr<Identity> own = MakeDaemonIdentity(), client = authority_->MakeClient(kOwnerToken);
     if (!own.ok()) return own.status();
     if (!client.ok()) return client.status();
     identity_ = *std::move(own);
@@ -91,7 +91,7 @@ absl::Status Assembly::MakeCredentials() {
   guests.allowances = allowances_;
   guests.end = [this](const std::string& token, const std::string& why) {
     const std::uint32_t jobs = engine_->CancelJobsOf(token, why);
-    for (const core::SessionId& session : engine_->SessionsBeginning(token + "/")) engine_->EndSession(session);
+    engine_->EndSessionsOfGuest(token);
     return jobs;
   };
   guests.note = [log = log_](const std::string& line) { log->info("{}", line); };

@@ -1,4 +1,4 @@
-// How the daemon follows the allocation that it runs in.
+// The daemon's assembly, as far as it follows the allocation that it runs in.
 #include <algorithm>
 #include <chrono>
 #include <utility>

@@ -1,4 +1,4 @@
-// What the daemon needs for programs and functions of its owner.
+// The daemon's assembly, as far as programs and functions of its owner need it.
 #include <utility>
 
 #include "kernels/base/run_program.h"

@@ -57,26 +57,32 @@ absl::Status PrivateFolder(const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status WriteWhole(const std::string& path, const std::string& text) {
-  const std::string temporary = path + "." + std::to_string(getpid()) + ".new";
-  unlink(temporary.c_str());
-  const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file < 0) return SystemError("writing " + temporary);
-  std::size_t done = 0;
-  while (done < text.size()) {
+bool WriteWhole(const std::string& path, const std::string& text, absl::FunctionRef<bool(int file)> prepare) {
+  const std::string draft = path + "." + std::to_string(getpid()) + ".new";
+  unlink(draft.c_str());
+  const int file = open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0) return false;
+  bool good = fchmod(file, 0600) == 0 && prepare(file);
+  for (std::size_t done = 0; good && done < text.size();) {
     const ssize_t count = write(file, text.data() + done, text.size() - done);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    done += static_cast<std::size_t>(count);
+    good = count > 0;
+    done += good ? static_cast<std::size_t>(count) : 0;
   }
-  const bool written = done == text.size() && fchmod(file, 0600) == 0 && fsync(file) == 0;
+  good = good && fsync(file) == 0;
   const int saved = errno;
   close(file);
   errno = saved;
-  if (written && rename(temporary.c_str(), path.c_str()) == 0) return absl::OkStatus();
-  const absl::Status status = SystemError("writing " + path);
-  unlink(temporary.c_str());
-  return status;
+  if (good && rename(draft.c_str(), path.c_str()) == 0) return true;
+  const int error = errno;
+  unlink(draft.c_str());
+  errno = error;
+  return false;
+}
+
+absl::Status WriteWhole(const std::string& path, const std::string& text) {
+  const bool written = WriteWhole(path, text, [](int) { return true; });
+  return written ? absl::OkStatus() : SystemError("writing " + path);
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "hotplate/v1/endpoint.pb.h"
 #include "kernels/base/mutex.h"
@@ -65,5 +66,8 @@ absl::Status PrivateFolder(const std::string& path);
 
 // Writes a file of mode 0600 that appears under its name, in place of another, only when it is whole and on the disk.
 absl::Status WriteWhole(const std::string& path, const std::string& text);
+// The same; false, and errno says why it was not written. `prepare` is given the empty file before it has a name that
+// anybody knows; false, and errno likewise, ends it there.
+bool WriteWhole(const std::string& path, const std::string& text, absl::FunctionRef<bool(int file)> prepare);
 
 }  // namespace hotplate::server

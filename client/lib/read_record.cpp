@@ -71,7 +71,7 @@ absl::Status CheckGuestsFile(const struct stat& info, const std::string& path, c
                                      ", and it has the guest's token: " + Remedy(info, "chmod g-w,o= " + path));
 }
 
-// Whoever may write to the folder could put another daemon's record in the place of this one, once it was removed.
+// Somebody who may write to the folder could put another daemon's record in the place of this one, once it was removed.
 absl::Status CheckGuestsFolder(const std::string& path, uid_t owner, const std::string& guest) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) {

@@ -1,6 +1,7 @@
-// What tokens may have, by their names. The owner's has no bounds but the daemon's.
+// Bounds of tokens, by their names. The owner's has none but the daemon's.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -16,9 +17,12 @@
 
 namespace hotplate::core {
 
-// Of what all tokens have together, such as the number of arrays and of results that are kept, one that has an
-// allowance gets 1 / kShareOfAToken at most.
-inline constexpr std::uint32_t kShareOfAToken = 4;
+// How much of a limit that all tokens share, such as the number of arrays, one that has an allowance may have: others
+// must find room for theirs.
+template <typename Number>
+constexpr Number PartOf(Number limit) {
+  return std::max<Number>(1, limit / 4);
+}
 
 // 0 and empty: no bound of its own.
 struct Allowance {

@@ -132,7 +132,9 @@ class Engine {
   absl::Status TouchSession(const SessionId& session, int streams, SessionUse use = SessionUse::kHolds) {
     return sessions_.Touch(session, streams, use);
   }
-  std::vector<SessionId> SessionsBeginning(const std::string& with) const { return sessions_.Beginning(with); }
+  void EndSessionsOfGuest(const std::string& guest) {
+    for (const SessionId& session : sessions_.AllOfGuest(guest)) EndSession(session);
+  }
   // Frees its arrays, cancels its attached jobs. Idle sessions without a stream end like this by themselves.
   void EndSession(const SessionId& session);
 
@@ -160,7 +162,7 @@ class Engine {
   // Whether jobs are left for the daemon that follows.
   bool LeavesJobs() const { return admission_.left() > 0; }
 
-  // Of a token that have not ended; a sweep is one job.
+  // How many jobs of a token have not ended; a sweep is one.
   std::uint32_t ActiveJobsOf(const std::string& token) const { return jobs_.ActiveOf(token); }
   // Null: the token has no bounds.
   std::shared_ptr<const Allowance> AllowanceOf(const std::string& token) const;

@@ -52,7 +52,7 @@ bool AddExtension(X509* certificate, int nid, const char* value) {
   return extension && X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
-// Whose certificate it is, and what it may be used for.
+// The owner of a certificate, and its use.
 struct Subject {
   std::string name;
   const char* use;  // extended key usage; null: it signs others
@@ -134,11 +134,10 @@ absl::StatusOr<Identity> Certified(const Subject& subject, const Identity* issue
 }  // namespace
 
 std::string ClientCertificateName(const std::string& client) {
-  return std::string(kCertificateName) + " client" + (client.empty() ? "" : " " + client);
+  return std::string(kCertificateName) + " client " + client;
 }
 
-absl::StatusOr<Identity> MakeIdentity(Role role) {
-  if (role == Role::kClient) return Certified({ClientCertificateName(""), "clientAuth"}, nullptr);
+absl::StatusOr<Identity> MakeDaemonIdentity() {
   return Certified({kCertificateName, "serverAuth", /*is_daemon=*/true}, nullptr);
 }
 

@@ -19,12 +19,9 @@ struct Identity {
   std::string key_pem;
 };
 
-// The owner: a certificate cannot be used in the other role.
-enum class Role { kDaemon, kClient };
-
-// A new EC P-256 key with its certificate, valid from a day ago (clocks of nodes differ) for ten years: the
-// certificate dies with its daemon, not by the calendar.
-absl::StatusOr<Identity> MakeIdentity(Role role);
+// A daemon's. As all here: a new EC P-256 key with its certificate, valid from a day ago (clocks of nodes differ) for
+// ten years, since it dies with its daemon, not by the calendar; and good for its own role alone.
+absl::StatusOr<Identity> MakeDaemonIdentity();
 
 // The name in the certificate of a client: "hotplate client anna".
 std::string ClientCertificateName(const std::string& client);

@@ -68,11 +68,6 @@ void SyncFolder(const std::string& folder) {
   close(open_);
 }
 
-WallTime Time(const google::protobuf::Timestamp& time) {
-  return WallTime(std::chrono::duration_cast<WallTime::duration>(std::chrono::seconds(time.seconds()) +
-                                                                 std::chrono::nanoseconds(time.nanos())));
-}
-
 // Which start of the daemon `name` its record is of; empty if there is none.
 std::string RecordedGeneration(const std::string& directory, const std::string& name) {
   v1::EndpointRecord record;
@@ -279,8 +274,8 @@ std::string JobIds::WhoseJob(const std::string& job_id) const {
   const std::string journal = "; if it kept a journal, that may have the job: hotplate show " + job_id;
   const std::string who =
       "job " + job_id + (given ? "" : ", if there was one,") + " was of daemon \"" + life.name() + "\"";
-  if (life.has_end_time()) return who + ", which ended at " + UtcText(Time(life.end_time())) + journal;
-  return who + ", which died: it was last seen at " + UtcText(Time(life.seen_time())) + journal;
+  if (life.has_end_time()) return who + ", which ended at " + UtcText(wire::FromProto(life.end_time())) + journal;
+  return who + ", which died: it was last seen at " + UtcText(wire::FromProto(life.seen_time())) + journal;
 }
 
 std::uint64_t JobIds::FirstArray() const {
@@ -308,7 +303,7 @@ std::optional<v1::DaemonLife> JobIds::Before() const {
       if (!before || IsLater(end_of(life), end_of(*before))) before = std::move(life);
     }
   }
-  if (!before || WallTime::clock::now() - Time(end_of(*before)) > kLately) return std::nullopt;
+  if (!before || WallTime::clock::now() - wire::FromProto(end_of(*before)) > kLately) return std::nullopt;
   if (before->has_end_time()) return before->held().empty() ? std::nullopt : before;
   // A death leaves the record behind, until `hotplate down` tells of it and removes it.
   return RecordedGeneration(directory_, before->name()) == before->generation() ? before : std::nullopt;

@@ -9,6 +9,7 @@
 
 #include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
+#include "server/core/schedule/sessions.h"
 
 namespace hotplate::server {
 namespace {
@@ -131,8 +132,9 @@ absl::StatusOr<core::Principal> Authenticator::Identify(const CallMetadata& meta
     }
     session = text;
   }
-  if (token.name != kOwnerToken) session.insert(0, token.name + "/");
-  core::Principal who{token.name, core::SessionId(std::move(session)), token.scope, token.serial};
+  core::SessionId id =
+      token.name == kOwnerToken ? core::SessionId(std::move(session)) : core::Sessions::IdOfGuest(token.name, session);
+  core::Principal who{token.name, std::move(id), token.scope, token.serial};
   if (found != nullptr) *found = *std::move(known);
   return who;
 }

@@ -24,7 +24,7 @@ struct Token {
   std::string name;    // for the log and as part of the principal; never secret
   std::string secret;  // hexadecimal
   core::Scope scope = core::Scope::kAdmin;
-  // Of a guest: the name in the one client certificate that it goes with. Empty: any that the daemon takes.
+  // The name in the one client certificate that a guest's goes with. Empty: any that the daemon takes.
   std::string certificate_name = {};
   std::optional<core::WallTime> expires = {};
   std::uint64_t serial = 0;  // core::Allowance::serial; 0: the owner's
@@ -53,8 +53,8 @@ class Authenticator {
   absl::StatusOr<std::shared_ptr<const Token>> FindToken(const CallMetadata& metadata) const;
 
   // UNAUTHENTICATED as above; PERMISSION_DENIED below the scope; INVALID_ARGUMENT for a session that is not 32
-  // hexadecimal digits. A call without a session (grpcurl) is of the session "shared". No session is two tokens': a
-  // guest's are "NAME/SESSION". `token`, if not null: the token that was found.
+  // hexadecimal digits. A call without a session (grpcurl) is of the session "shared". No session is two tokens'
+  // (Sessions::IdOfGuest). `token`, if not null: the token that was found.
   absl::StatusOr<core::Principal> Identify(const CallMetadata& metadata, core::Scope needed,
                                            std::shared_ptr<const Token>* token = nullptr) const;
 

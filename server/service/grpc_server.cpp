@@ -35,7 +35,7 @@ std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const ListenOptions& opt
   if (!options.identity) return grpc::InsecureServerCredentials();
   // Strangers end here: nothing from them reaches HTTP/2, which offers much to attack before a token is checked.
   grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
-  tls.pem_root_certs = options.client_roots.empty() ? options.client.certificate_pem : options.client_roots;
+  tls.pem_root_certs = options.client_roots;
   tls.pem_key_cert_pairs.push_back({options.identity->key_pem, options.identity->certificate_pem});
   return grpc::SslServerCredentials(tls);
 }

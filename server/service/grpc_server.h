@@ -20,10 +20,9 @@ struct ListenOptions {
   std::string unix_socket;            // instead of the two
   // None: plaintext, which takes a unix socket: on TCP every user of this machine could connect.
   std::optional<Identity> identity;
-  // With `identity`: a client of this daemon, and the certificates that sign clients' (empty: its own). Others fail the
-  // TLS handshake.
+  // With `identity`: the certificate that signs clients', without which the TLS handshake fails; and one such client.
+  std::string client_roots;
   Identity client;
-  std::string client_roots = {};
   // The longest for TLS and the first bytes of HTTP/2. Until then a peer is a stranger.
   std::chrono::milliseconds handshake = std::chrono::seconds(10);
   // gRPC itself accepts kRoomToRefuse more, so that handlers can refuse larger messages by name.

@@ -41,12 +41,9 @@ absl::StatusOr<v1::GuestTokens> ReadTokens(const std::string& file) {
 
 core::WallTime Now() { return std::chrono::system_clock::now(); }
 
-core::WallTime TimeOf(const google::protobuf::Timestamp& time) {
-  return core::WallTime(std::chrono::duration_cast<core::WallTime::duration>(std::chrono::seconds(time.seconds()) +
-                                                                             std::chrono::nanoseconds(time.nanos())));
+bool HasExpired(const v1::Token& token) {
+  return token.has_expire_time() && wire::FromProto(token.expire_time()) <= Now();
 }
-
-bool HasExpired(const v1::Token& token) { return token.has_expire_time() && TimeOf(token.expire_time()) <= Now(); }
 
 absl::Status CheckName(const std::string& name) {
   const bool is_plain = !name.empty() && name.size() <= kLongestName && name.front() != '.' &&
@@ -97,7 +94,7 @@ core::Allowance AllowanceOf(const v1::Token& token, std::uint64_t serial) {
   allowance.array_bytes = limits.array_bytes();
   allowance.devices.assign(limits.devices().begin(), limits.devices().end());
   allowance.path_root = limits.path_root();
-  if (token.has_expire_time()) allowance.expires = TimeOf(token.expire_time());
+  if (token.has_expire_time()) allowance.expires = wire::FromProto(token.expire_time());
   allowance.revoked = token.has_end_time();
   allowance.serial = serial;
   return allowance;
@@ -146,13 +143,13 @@ absl::StatusOr<GuestTokens::Guest> GuestTokens::Make(const v1::Token& token) con
   return Guest{token, *std::move(secret), *std::move(identity)};
 }
 
-void GuestTokens::Admit(Guest& guest) {
+void GuestTokens::Admit(const Guest& guest) {
   Token token;
   token.name = guest.token.name();
   token.secret = guest.secret;
   token.scope = ScopeOf(guest.token).value_or(core::Scope::kObserve);
   token.certificate_name = ClientCertificateName(guest.token.name());
-  if (guest.token.has_expire_time()) token.expires = TimeOf(guest.token.expire_time());
+  if (guest.token.has_expire_time()) token.expires = wire::FromProto(guest.token.expire_time());
   token.serial = ++last_serial_;
   options_.allowances->Set(token.name, AllowanceOf(guest.token, token.serial));
   options_.authenticator->Add(std::move(token));
@@ -172,7 +169,7 @@ absl::Status GuestTokens::Keep() const {
   v1::GuestTokens kept;
   for (const Guest& guest : guests_) *kept.add_tokens() = guest.token;
   for (const v1::Token& token : ended_) {
-    if (Now() - TimeOf(token.end_time()) < kKeptAfterEnd) *kept.add_tokens() = token;
+    if (Now() - wire::FromProto(token.end_time()) < kKeptAfterEnd) *kept.add_tokens() = token;
   }
   if (absl::Status status = PrivateFolder(options_.directory + "/tokens"); !status.ok()) return status;
   return WriteWhole(file(), codec::ToJson(kept));
@@ -195,7 +192,7 @@ absl::StatusOr<v1::Token> GuestTokens::Create(const v1::Token& wanted) {
   if (const auto scope = ScopeOf(wanted); !scope.ok()) return scope.status();
   if (HasExpired(wanted)) {
     return InvalidField("token.expire_time",
-                        absl::StrCat("expire_time ", UtcText(TimeOf(wanted.expire_time())), " is over"));
+                        absl::StrCat("expire_time ", UtcText(wire::FromProto(wanted.expire_time())), " is over"));
   }
   absl::StatusOr<std::string> root = CanonicalRoot(wanted.limits().path_root());
   if (!root.ok()) return root.status();
@@ -252,7 +249,8 @@ void GuestTokens::MoveExpired() {
     RemoveGuestFile(token.record_file(), token.name(), options_.daemon);
   }
   std::erase_if(guests_, [](const Guest& guest) { return HasExpired(guest.token); });
-  std::erase_if(ended_, [](const v1::Token& token) { return Now() - TimeOf(token.end_time()) >= kKeptAfterEnd; });
+  std::erase_if(ended_,
+                [](const v1::Token& token) { return Now() - wire::FromProto(token.end_time()) >= kKeptAfterEnd; });
 }
 
 void GuestTokens::LookForExpired(const std::stop_token& stop) {

@@ -67,7 +67,7 @@ class GuestTokens {
   };
 
   absl::StatusOr<Guest> Make(const v1::Token& token) const;
-  void Admit(Guest& guest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Admit(const Guest& guest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Moves the tokens that have expired to those that ended. LookForExpired ends their jobs.
   void MoveExpired() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LookForExpired(const std::stop_token& stop);
@@ -82,7 +82,7 @@ class GuestTokens {
   std::uint64_t last_serial_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Guest> guests_ ABSL_GUARDED_BY(mutex_);  // living ones
   std::vector<v1::Token> ended_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::string> expired_ ABSL_GUARDED_BY(mutex_);  // names of some of them, whose jobs go on
+  std::vector<std::string> expired_ ABSL_GUARDED_BY(mutex_);       // names of some of them, whose jobs go on
   std::optional<v1::EndpointRecord> own_ ABSL_GUARDED_BY(mutex_);  // none: not published yet
   std::jthread looking_;                                           // the first to go
 };

@@ -9,12 +9,9 @@
 
 namespace hotplate::server {
 
-// Whether the record of this guest may be written to `path`: its folder is there, and the file is not, or is empty, or
-// is a record of the same guest. INVALID_ARGUMENT and FAILED_PRECONDITION say what is there.
-absl::Status CheckGuestFile(const std::string& path, const std::string& guest);
-
 // Writes the record all or nothing, with mode 0600, or with the group, the mode and the access control list of the file
-// that it replaces. Errors as above, and the system's.
+// that it replaces, which may be empty or a record of the same guest. INVALID_ARGUMENT says what else is there, or why
+// it cannot be written.
 absl::Status WriteGuestFile(const std::string& path, const v1::EndpointRecord& record);
 
 // Removes the file if it is a record of this guest of this daemon's name.

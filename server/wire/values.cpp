@@ -92,4 +92,9 @@ void ToProto(core::WallTime time, google::protobuf::Timestamp& out) {
   out.set_nanos(static_cast<std::int32_t>(std::chrono::duration_cast<core::nanoseconds>(time - seconds).count()));
 }
 
+core::WallTime FromProto(const google::protobuf::Timestamp& time) {
+  return core::WallTime(std::chrono::duration_cast<core::WallTime::duration>(std::chrono::seconds(time.seconds()) +
+                                                                             core::nanoseconds(time.nanos())));
+}
+
 }  // namespace hotplate::wire

@@ -29,5 +29,6 @@ std::optional<ParamValue> FromProto(const v1::ParamValue& value);
 absl::Status CheckLabel(const std::string& label, const std::string& field = "label");
 void ToProto(core::nanoseconds duration, google::protobuf::Duration& out);
 void ToProto(core::WallTime time, google::protobuf::Timestamp& out);
+core::WallTime FromProto(const google::protobuf::Timestamp& time);
 
 }  // namespace hotplate::wire

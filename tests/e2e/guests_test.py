@@ -56,7 +56,7 @@ class Guests(harness.Case):
     def token(self, name):
         return next(one for one in self.answer("token", "list")["tokens"] if one["name"] == name)
 
-    # What a guest has.
+    # Jobs and arrays of its own.
 
     def test_a_guest_runs_jobs_and_sees_its_own_alone(self):
         anna, ben = self.invite("anna"), self.invite("ben")
@@ -96,7 +96,7 @@ class Guests(harness.Case):
         self.record_of("ben").write_text(json.dumps(stolen))
         self.hotplate("jobs", code=harness.NOT_ALLOWED, says='token "anna" was sent with another client\'s certificate', env=ben)
 
-    # What it has not.
+    # The owner's alone.
 
     def test_no_code_and_nothing_that_is_the_owners(self):
         anna = self.invite("anna")

@@ -10,7 +10,7 @@ from hotplate import connection, exceptions, functions
 
 
 class Loaded(Exception):
-    """What a pickle brings to life here."""
+    """A class that a pickle would make an object of."""
 
 
 class ResultOfSomebody:

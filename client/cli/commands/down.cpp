@@ -50,7 +50,7 @@ std::string Who(const v1::GetServerInfoResponse& info) {
 // Until the daemon has ended. `asked` is the answer to the request.
 absl::Status WaitForTheEnd(const Invocation& call, const v1::GetServerInfoResponse& info, client::Client& client,
                            const absl::Status& asked, nanoseconds longest) {
-  if (absl::IsPermissionDenied(asked)) return asked;  // a guest's
+  if (absl::IsPermissionDenied(asked)) return asked;  // it does not end
   const std::string record = RecordPath(
       call.settings, call.settings.server.find('/') != std::string::npos ? call.settings.server : info.name());
   const Steady::time_point start = Steady::now();

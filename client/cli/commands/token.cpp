@@ -283,7 +283,8 @@ Command TokenCommand() {
       .summary = "let other people use the daemon, each within bounds",
       .details =
           "token create makes a token for a guest, and the daemon writes the guest's endpoint record to FILE, on its\n"
-          "node. Whoever can read FILE is that guest: hotplate join FILE. Scope observe: see devices and telemetry.\n"
+          "node. Anybody who can read FILE is that guest: hotplate join FILE. Scope observe: see devices and "
+          "telemetry.\n"
           "Scope submit: also run kernels and expressions, and keep arrays. No guest runs code. Guests see their own\n"
           "jobs and arrays alone; you see all of theirs. Their jobs run in your name.\n"
           "Tokens outlive the daemon: the next one of its name takes them over, and writes their records anew.\n"

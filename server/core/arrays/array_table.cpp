@@ -66,10 +66,9 @@ absl::Status ArrayStore::Impl::CheckQuota(const Principal& who, std::uint64_t by
   if (allowance->is_over(who.serial)) return EndedToken(token);
   const auto use = use_of.find(token);
   const Use used = use == use_of.end() ? Use() : use->second;
-  // Others must find room for theirs.
-  if (going.empty() && used.arrays >= std::max<std::uint32_t>(1, limits.count / kShareOfAToken)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("token \"", token, "\" has ", used.arrays, " arrays, as many as one may have; free some first"));
+  if (going.empty() && used.arrays >= PartOf(limits.count)) {
+    return absl::ResourceExhaustedError(absl::StrCat("token \"", token, "\" has ", used.arrays, " arrays and may have ",
+                                                     PartOf(limits.count), "; free some first"));
   }
   const std::uint64_t quota = allowance->array_bytes;
   if (quota == 0) return absl::OkStatus();
@@ -87,10 +86,8 @@ absl::Status ArrayStore::Impl::CheckQuota(const Principal& who, std::uint64_t by
 std::uint64_t ArrayStore::Impl::LeavingBytesOf(const std::string& token) const {
   const auto at = leaving_of.find(token);
   if (at == leaving_of.end()) return 0;
-  std::erase_if(at->second, [](const auto& one) { return one.first.expired(); });
   std::uint64_t bytes = 0;
-  for (const auto& [buffer, of_it] : at->second) bytes += of_it;
-  if (at->second.empty()) leaving_of.erase(at);
+  for (const auto& [buffer, of_it] : at->second) bytes += buffer.expired() ? 0 : of_it;
   return bytes;
 }
 
@@ -98,14 +95,15 @@ std::shared_ptr<ArrayEntry> ArrayStore::Impl::Remove(std::uint64_t number) {
   const auto at = arrays.find(number);
   std::shared_ptr<ArrayEntry> entry = std::move(at->second);
   arrays.erase(at);
-  const auto use = use_of.find(entry->array.owner.token);
+  const std::string& token = entry->array.owner.token;
+  const auto use = use_of.find(token);
   use->second.bytes -= entry->array.bytes;
   if (--use->second.arrays == 0) use_of.erase(use);
-  const std::string& token = entry->array.owner.token;
   if (allowances != nullptr && allowances->Of(token) != nullptr) {
-    LeavingBytesOf(token);  // forgets those that have left
+    Leaving& leaving = leaving_of[token];
+    std::erase_if(leaving, [](const auto& one) { return one.first.expired(); });
     const std::shared_ptr<const HostBuffer> buffer = entry->buffer != nullptr ? entry->buffer : entry->filling;
-    if (buffer != nullptr) leaving_of[token].emplace_back(buffer, entry->array.bytes);
+    if (buffer != nullptr) leaving.emplace_back(buffer, entry->array.bytes);
   }
   entry->freed = true;
   SetUnread(*entry, false);

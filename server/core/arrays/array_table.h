@@ -64,7 +64,7 @@ class ArrayStore::Impl {
   absl::flat_hash_map<std::string, Use> use_of ABSL_GUARDED_BY(mutex);  // of `arrays`, by token; none is empty
   // Freed arrays that somebody still reads, writes or computes with: they count against the quota of their token.
   using Leaving = std::vector<std::pair<std::weak_ptr<const HostBuffer>, std::uint64_t>>;
-  mutable absl::flat_hash_map<std::string, Leaving> leaving_of ABSL_GUARDED_BY(mutex);
+  absl::flat_hash_map<std::string, Leaving> leaving_of ABSL_GUARDED_BY(mutex);
   std::map<Name, std::uint64_t> names ABSL_GUARDED_BY(mutex);  // 0: held for an array that is being made
   // Arrays that are being written to take, when they are whole, a name that `names` has for another until then.
   std::set<std::pair<Name, std::uint64_t>> successors ABSL_GUARDED_BY(mutex);

@@ -115,7 +115,7 @@ class ArrayStore {
   // or of "quota-bytes" if it can never have them. PERMISSION_DENIED where it is a token no more.
   enum class Beside { kArrays, kNothing };
   absl::Status CheckQuota(const Principal& who, std::uint64_t bytes, Beside beside) const;
-  // Of the token's arrays, with those that are being written.
+  // The bytes of the token's arrays, with those that are being written.
   std::uint64_t BytesOf(const std::string& token) const;
 
   // Holds a name for an array that is still being made; nobody else gets it until the hold goes or is adopted with.

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/quantity.h"
+#include "server/core/allowances.h"
 
 namespace hotplate::core {
 
@@ -84,13 +85,13 @@ std::shared_ptr<Job> JobTable::FindRequest(const std::string& request_key) const
   return at == requests_.end() ? nullptr : at->second->shared_from_this();
 }
 
-absl::Status JobTable::CheckRoom(const Job& job, std::uint32_t share) const {
+absl::Status JobTable::CheckRoom(const Job& job, bool of_part) const {
   if (!job.promised) return absl::OkStatus();
-  if (share > 1) {
+  if (of_part) {
     const auto at = promises_of_.find(job.owner.token);
     const Promises of = at == promises_of_.end() ? Promises() : at->second;
-    const std::size_t most = std::max<std::size_t>(1, limits_.jobs / share);
-    const std::uint64_t most_bytes = limits_.bytes / share;
+    const std::size_t most = PartOf(limits_.jobs);
+    const std::uint64_t most_bytes = PartOf(limits_.bytes);
     if (of.jobs >= most || job.promised_bytes > most_bytes - std::min(most_bytes, of.bytes)) {
       return absl::ResourceExhaustedError(
           absl::StrCat("token \"", job.owner.token, "\" has ", of.jobs, " jobs whose results are kept, of ", of.bytes,

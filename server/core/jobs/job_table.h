@@ -31,9 +31,9 @@ class JobTable {
  public:
   explicit JobTable(RetentionLimits limits) : limits_(limits), gone_(kRemembered) {}
 
-  // RESOURCE_EXHAUSTED, with the limit's name, if the job is promised and there is no room to keep it. `share`: its
-  // token may have 1 / share of the room; 1: all of it.
-  absl::Status CheckRoom(const Job& job, std::uint32_t share = 1) const;
+  // RESOURCE_EXHAUSTED, with the limit's name, if the job is promised and there is no room to keep it. `of_part`: its
+  // token may have a part of the room alone (PartOf).
+  absl::Status CheckRoom(const Job& job, bool of_part = false) const;
   // Gives the job its sequence, which is above all before, and its id, and sets the room aside that it was promised.
   void Insert(const std::shared_ptr<Job>& job, std::uint64_t number);
   // Inserts a job of a daemon before this one.

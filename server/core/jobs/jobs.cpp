@@ -54,7 +54,8 @@ absl::StatusOr<std::shared_ptr<Job>> Jobs::Insert(std::shared_ptr<Job> job, std:
     return absl::UnavailableError(absl::StrCat("the daemon is draining and takes no new jobs: ", drain_reason_));
   }
   if (absl::Status status = CheckAllowanceLocked(job->owner); !status.ok()) return status;
-  if (absl::Status status = table_.CheckRoom(*job, ShareOf(job->owner)); !status.ok()) return status;
+  if (absl::Status status = table_.CheckRoom(*job, /*of_part=*/AllowanceOf(job->owner) != nullptr); !status.ok())
+    return status;
   job->hidden = job->durable;
   const std::uint64_t number = numbers_.Take();
   if (number == 0) return absl::UnavailableError("more jobs come at once than there are ids for; try again");

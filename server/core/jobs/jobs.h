@@ -162,8 +162,10 @@ class Jobs {
   void EndNow(Job& job, JobEvent event);
   void AddActive(Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RemoveActive(Job& job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // JobTable::CheckRoom.
-  std::uint32_t ShareOf(const Principal& who) const;
+  // Null: it has no bounds.
+  std::shared_ptr<const Allowance> AllowanceOf(const Principal& who) const {
+    return options_.allowances == nullptr ? nullptr : options_.allowances->Of(who.token);
+  }
   absl::Status CheckAllowanceLocked(const Principal& who) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::uint64_t SequenceOfNext(const Job& job) const;  // among its changes
   JobEvent Event(JobEvent::Kind kind) const { return {.kind = kind, .time = clock_.WallNow(), .at = clock_.Now()}; }

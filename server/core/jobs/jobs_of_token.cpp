@@ -21,10 +21,6 @@ std::uint32_t Jobs::ActiveOf(const std::string& token) const {
   return at == active_of_.end() ? 0 : at->second;
 }
 
-std::uint32_t Jobs::ShareOf(const Principal& who) const {
-  return options_.allowances != nullptr && options_.allowances->Of(who.token) != nullptr ? kShareOfAToken : 1;
-}
-
 absl::Status Jobs::CheckAllowance(const Principal& who) const {
   if (options_.allowances == nullptr) return absl::OkStatus();
   MutexLock lock(mutex_);
@@ -33,8 +29,7 @@ absl::Status Jobs::CheckAllowance(const Principal& who) const {
 
 absl::Status Jobs::CheckAllowanceLocked(const Principal& who) const {
   const std::string& token = who.token;
-  const std::shared_ptr<const Allowance> allowance =
-      options_.allowances == nullptr ? nullptr : options_.allowances->Of(token);
+  const std::shared_ptr<const Allowance> allowance = AllowanceOf(who);
   if (allowance == nullptr) return absl::OkStatus();
   if (allowance->is_over(who.serial)) return EndedToken(token);
   const auto at = active_of_.find(token);

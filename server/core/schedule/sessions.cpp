@@ -88,15 +88,15 @@ absl::StatusOr<std::shared_ptr<Session>> Sessions::TouchLocked(const SessionId& 
   return at->second;
 }
 
-std::string Sessions::GuestOf(const SessionId& id) {
+std::string Sessions::PrefixIn(const SessionId& id) {
   const std::size_t slash = id.value().find('/');
   return slash == std::string::npos ? "" : id.value().substr(0, slash + 1);
 }
 
-Sessions::OfGuest Sessions::CountOf(const std::string& guest) const {
+Sessions::OfGuest Sessions::CountOf(const std::string& prefix) const {
   OfGuest of;
-  for (auto at = sessions_.lower_bound(SessionId(guest)); at != sessions_.end() && at->first.value().starts_with(guest);
-       ++at) {
+  for (auto at = sessions_.lower_bound(SessionId(prefix));
+       at != sessions_.end() && at->first.value().starts_with(prefix); ++at) {
     ++of.sessions;
     of.streams += at->second->streams;
   }
@@ -104,11 +104,11 @@ Sessions::OfGuest Sessions::CountOf(const std::string& guest) const {
 }
 
 absl::Status Sessions::CheckShare(const SessionId& id, int streams) const {
-  const std::string guest = GuestOf(id);
+  const std::string guest = PrefixIn(id);
   const bool is_new = !sessions_.contains(id);
   if (guest.empty() || streams < 0 || (!is_new && streams == 0)) return absl::OkStatus();
   const OfGuest of = CountOf(guest);
-  const std::uint32_t most = MostOfGuest(limits_.sessions), most_streams = MostOfGuest(limits_.streams);
+  const std::uint32_t most = PartOf(limits_.sessions), most_streams = PartOf(limits_.streams);
   const std::string token = absl::StrCat("token \"", guest.substr(0, guest.size() - 1), "\" has ");
   if (is_new && of.sessions >= most) {
     return absl::ResourceExhaustedError(absl::StrCat(
@@ -142,11 +142,12 @@ void Sessions::End(const SessionId& id) {
   gone = arrays_.EndSession(id);
 }
 
-std::vector<SessionId> Sessions::Beginning(const std::string& with) const {
+std::vector<SessionId> Sessions::AllOfGuest(const std::string& guest) const {
+  const std::string prefix = PrefixOf(guest);
   std::vector<SessionId> found;
   MutexLock lock(mutex_);
-  for (auto at = sessions_.lower_bound(SessionId(with)); at != sessions_.end() && at->first.value().starts_with(with);
-       ++at) {
+  for (auto at = sessions_.lower_bound(SessionId(prefix));
+       at != sessions_.end() && at->first.value().starts_with(prefix); ++at) {
     found.push_back(at->first);
   }
   return found;
@@ -170,9 +171,9 @@ std::optional<SessionId> Sessions::LongestSilent(
 
 void Sessions::MakePlace(const SessionId& id, SessionUse use, Arrays& gone, std::vector<std::string>& said) {
   if (sessions_.contains(id)) return;
-  if (const std::string guest = GuestOf(id); !guest.empty()) {
+  if (const std::string guest = PrefixIn(id); !guest.empty()) {
     // In the guest's part, one of the guest's own goes.
-    if (CountOf(guest).sessions >= MostOfGuest(limits_.sessions)) return EndOne(guest, use, gone, said);
+    if (CountOf(guest).sessions >= PartOf(limits_.sessions)) return EndOne(guest, use, gone, said);
   }
   if (sessions_.size() >= limits_.sessions) EndOne("", use, gone, said);
 }

@@ -55,8 +55,11 @@ class Sessions {
 
   // Frees its arrays.
   void End(const SessionId& id);
-  // Those that are alive whose ids begin so.
-  std::vector<SessionId> Beginning(const std::string& with) const;
+  // The id of a guest's session: no two tokens have the same. The owner's sessions have their ids as they are.
+  static SessionId IdOfGuest(const std::string& guest, const std::string& session) {
+    return SessionId(PrefixOf(guest) + session);
+  }
+  std::vector<SessionId> AllOfGuest(const std::string& guest) const;
   // Ends abandoned sessions, and uploads that nobody goes on with, until so many bytes are free; false, and none has
   // ended, if that is not enough.
   bool Reclaim(std::uint64_t bytes);
@@ -69,13 +72,12 @@ class Sessions {
   void WhetherEnded(const Session& session, absl::FunctionRef<void(bool ended)> place) const;
 
  private:
-  // A guest's sessions are "NAME/SESSION", and may be 1 / kShareOfAToken of all: others must get in.
+  static std::string PrefixOf(const std::string& guest) { return guest + "/"; }
+  static std::string PrefixIn(const SessionId& id);  // a guest's; empty: the owner's
   struct OfGuest {
     std::uint32_t sessions = 0, streams = 0;
   };
-  static std::string GuestOf(const SessionId& id);  // "NAME/"; empty: the owner's
-  static std::uint32_t MostOfGuest(std::uint32_t limit) { return std::max<std::uint32_t>(1, limit / kShareOfAToken); }
-  OfGuest CountOf(const std::string& guest) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  OfGuest CountOf(const std::string& prefix) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckShare(const SessionId& id, int streams) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   using Table = std::map<SessionId, std::shared_ptr<Session>>;

@@ -87,7 +87,9 @@ TEST_F(SessionsTest, StreamsAreCountedOverAllSessions) {
 
 class GuestSessionsTest : public SessionsTest {
  protected:
-  static SessionId Of(const std::string& guest, int number) { return SessionId(guest + "/" + std::to_string(number)); }
+  static SessionId Of(const std::string& guest, int number) {
+    return Sessions::IdOfGuest(guest, std::to_string(number));
+  }
   absl::Status Hold(const std::string& guest, int number) {
     const absl::Status status = many_.Touch(Of(guest, number), 0, SessionUse::kHolds);
     if (status.ok()) Keep({guest, Of(guest, number)});
@@ -118,8 +120,8 @@ TEST_F(GuestSessionsTest, OneOfItsOwnThatHoldsNothingGoesFirst) {
     EXPECT_TRUE(many_.Touch(Of("anna", number), 0, SessionUse::kHolds).ok()) << number;
     EXPECT_TRUE(many_.Touch(Of("ben", 1), 0, SessionUse::kHolds).ok());
   }
-  EXPECT_THAT(many_.Beginning("anna/"), ::testing::SizeIs(2));
-  EXPECT_THAT(many_.Beginning("ben/"), ElementsAre(Of("ben", 1)));
+  EXPECT_THAT(many_.AllOfGuest("anna"), ::testing::SizeIs(2));
+  EXPECT_THAT(many_.AllOfGuest("ben"), ElementsAre(Of("ben", 1)));
 }
 
 TEST_F(GuestSessionsTest, OneGuestHasAPartOfTheStreams) {

@@ -284,7 +284,7 @@ TEST_F(EndpointTest, RefusesAFileWhereAFolderShouldBe) {
 }
 
 TEST(IdentityTest, CertificateIsSelfSignedForHotplate) {
-  const auto identity = MakeIdentity(Role::kDaemon);
+  const auto identity = MakeDaemonIdentity();
   ASSERT_TRUE(identity.ok()) << identity.status().ToString();
   BIO* bio = BIO_new_mem_buf(identity->certificate_pem.data(), static_cast<int>(identity->certificate_pem.size()));
   X509* certificate = PEM_read_bio_X509(bio, nullptr, nullptr, nullptr);
@@ -305,7 +305,7 @@ TEST(IdentityTest, CertificateIsSelfSignedForHotplate) {
 
 // Neither can be used in the other's place, nor to make further ones.
 TEST(IdentityTest, AClientsCertificateIsForClientsAlone) {
-  const auto identity = MakeIdentity(Role::kClient);
+  const auto identity = ClientAuthority::Make()->MakeClient("anna");
   ASSERT_TRUE(identity.ok()) << identity.status().ToString();
   BIO* bio = BIO_new_mem_buf(identity->certificate_pem.data(), static_cast<int>(identity->certificate_pem.size()));
   X509* certificate = PEM_read_bio_X509(bio, nullptr, nullptr, nullptr);

@@ -287,7 +287,7 @@ class CertificateTest : public ServerTest {
 
 TEST_F(CertificateTest, AnotherDaemonsCertificateIsRefusedByTheClient) {
   grpc::SslCredentialsOptions tls = server_.Credentials();
-  tls.pem_root_certs = MakeIdentity(Role::kDaemon).value().certificate_pem;
+  tls.pem_root_certs = MakeDaemonIdentity().value().certificate_pem;
   EXPECT_EQ(Ask(tls).error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
@@ -297,8 +297,8 @@ TEST_F(CertificateTest, AClientWithoutItsCertificateIsRefusedWhateverElseItHas) 
   tls.pem_cert_chain.clear();
   tls.pem_private_key.clear();
   EXPECT_EQ(Ask(tls).error_code(), grpc::StatusCode::UNAVAILABLE);
-  for (const Role role : {Role::kClient, Role::kDaemon}) {
-    const Identity others = MakeIdentity(role).value();
+  // Another daemon's client, and a daemon.
+  for (const Identity& others : {ClientAuthority::Make()->MakeClient("owner").value(), MakeDaemonIdentity().value()}) {
     tls.pem_cert_chain = others.certificate_pem;
     tls.pem_private_key = others.key_pem;
     EXPECT_EQ(Ask(tls).error_code(), grpc::StatusCode::UNAVAILABLE);
@@ -342,8 +342,7 @@ TEST(ListenTest, TwoServersDoNotShareAPort) {
   TestServer first({});
   ListenOptions options;
   options.port = first.server().port();
-  options.identity = MakeIdentity(Role::kDaemon).value();
-  options.client = MakeIdentity(Role::kClient).value();
+  AddTls(options);
   const absl::Status second = StatusOfStart(options);
   EXPECT_EQ(second.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(second.message()), HasSubstr(std::to_string(options.port)));
@@ -353,16 +352,15 @@ TEST(ListenTest, TwoServersDoNotShareAPort) {
 TEST(ListenTest, AServerThatTakesNoClientDoesNotStart) {
   signal(SIGPIPE, SIG_IGN);  // as the daemon does
   ListenOptions options;
-  options.identity = MakeIdentity(Role::kDaemon).value();
-  options.client = MakeIdentity(Role::kClient).value();
+  AddTls(options);
   EXPECT_TRUE(StatusOfStart(options).ok());
   options.handshake = std::chrono::milliseconds(200);
-  options.identity->key_pem = MakeIdentity(Role::kDaemon)->key_pem;
+  options.identity->key_pem = MakeDaemonIdentity()->key_pem;
   const absl::Status silent = StatusOfStart(options);
   EXPECT_EQ(silent.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(silent.message()), AllOf(HasSubstr("no client could connect"), HasSubstr("within 200 ms")));
-  options.identity = MakeIdentity(Role::kDaemon).value();
-  options.client = MakeIdentity(Role::kDaemon).value();  // no client's certificate
+  AddTls(options);
+  options.client = MakeDaemonIdentity().value();  // no client's certificate
   EXPECT_EQ(StatusOfStart(options).code(), absl::StatusCode::kInternal);
 }
 

@@ -48,10 +48,9 @@ TestServer::TestServer(Options options)
   listen.unix_socket = unix_socket();
   listen.message_bytes = options_.message_bytes;
   if (options_.tls) {
-    identity_ = MakeIdentity(Role::kDaemon).value();
-    client_identity_ = MakeIdentity(Role::kClient).value();
-    listen.identity = identity_;
-    listen.client = *client_identity_;
+    AddTls(listen);
+    identity_ = listen.identity;
+    client_identity_ = listen.client;
   }
   absl::StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start(*context_, listen);
   if (!server.ok()) {
@@ -60,6 +59,13 @@ TestServer::TestServer(Options options)
   }
   server_ = *std::move(server);
   server_->SetServing(true);
+}
+
+void AddTls(ListenOptions& options) {
+  const ClientAuthority authority = ClientAuthority::Make().value();
+  options.identity = MakeDaemonIdentity().value();
+  options.client_roots = authority.certificate_pem();
+  options.client = authority.MakeClient("owner").value();
 }
 
 TestServer::~TestServer() { server_->Shutdown(std::chrono::system_clock::now()); }

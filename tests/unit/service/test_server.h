@@ -62,6 +62,9 @@ class MadeUpGpu final : public Device {
   DeviceInfo info_;
 };
 
+// A daemon's certificate, and one of a client of it.
+void AddTls(ListenOptions& options);
+
 class TestServer {
  public:
   struct Options {
