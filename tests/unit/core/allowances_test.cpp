@@ -263,5 +263,35 @@ TEST_F(AllowancesTest, ATokenThatHasEndedMakesNothingNew) {
   EXPECT_EQ(engine_->ActiveJobsOf("alice"), 0u);
 }
 
+TEST_F(AllowancesTest, OneTokenKeepsAPartOfTheResults) {
+  options_.retained_jobs = 8;
+  AllowJobs(0);
+  Start();
+  const JobId first = Submit(Request("copy"), 1);
+  Submit(Request("copy"), 2);
+  ASSERT_TRUE(recorder_->AwaitEnds(2));
+  const absl::Status refused = Refusal(Request("copy"));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(Text(refused), HasSubstr("token \"alice\" has 2 jobs whose results are kept"));
+  EXPECT_TRUE(Refusal(Request("copy"), kBob).ok());
+  ASSERT_TRUE(engine_->Fetch(kAlice, first).ok());
+  EXPECT_TRUE(Refusal(Request("copy")).ok()) << "one was fetched";
+}
+
+TEST_F(AllowancesTest, NoneGoesBeforeOthers) {
+  AllowJobs(0);
+  Start();
+  JobRequest request = Request("copy");
+  request.priority = 1;
+  const absl::Status refused = Refusal(request);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(Fields(refused), ElementsAre("priority"));
+  EXPECT_TRUE(Refusal(request, kBob).ok());
+  for (const int priority : {0, -1}) {
+    request.priority = priority;
+    EXPECT_TRUE(Refusal(request).ok()) << priority;
+  }
+}
+
 }  // namespace
 }  // namespace hotplate::core::testing

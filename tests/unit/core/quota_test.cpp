@@ -185,5 +185,18 @@ TEST_F(QuotaTest, AnOutputIsNotKeptBeyondTheQuota) {
   EXPECT_EQ(has(), 16u);
 }
 
+TEST_F(QuotaTest, OneTokenHasAPartOfTheNumberOfArrays) {
+  limits_.count = 8;
+  Allow(0);
+  Start();
+  ASSERT_TRUE(Create("a").ok());
+  ASSERT_TRUE(Create("b").ok());
+  EXPECT_EQ(Text(Create("c").status()), "token \"alice\" has 2 arrays and may have 2; free some first");
+  for (const char* name : {"a", "b", "c"}) EXPECT_TRUE(Create(name, false, kBob).ok());
+  EXPECT_TRUE(Create("b", true).ok()) << "in place of another";
+  ASSERT_TRUE(store_->Free(kAlice, "a").ok());
+  EXPECT_TRUE(Create("c").ok());
+}
+
 }  // namespace
 }  // namespace hotplate::core::testing
