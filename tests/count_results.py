@@ -1,12 +1,12 @@
 #!/usr/bin/python3
-"""Adds up the results of ctest runs and prints "N passed, N failed, N skipped".
+"""Adds up the results of ctest runs and prints what failed, and "N passed, N failed, N skipped".
 
 usage: count_results.py RESULTS.xml ...     (what `ctest --output-junit` writes)
 
 A ctest test is a program that holds many cases: GoogleTest's, unittest's and pytest's own summaries are read from its output, so
 that a case skipped inside a program that passes is seen. A program whose summary says that no case ran (a filter that no
 longer fits) counts as one failed case, any program without a summary as one case. Exits with 1 if a case failed, if a file
-cannot be read, or if no case ran at all.
+cannot be read, or if no case ran at all. What each failed case said is printed again here, at the end of a long log.
 """
 
 import re
@@ -19,6 +19,17 @@ PYTEST_NONE = re.compile(r"^(?:=+ )?no tests ran in ", re.MULTILINE)
 PYTEST = re.compile(r"^(?:=+ )?((?:\d+ \w+(?:, )?)+) in \d[\d.]*s", re.MULTILINE)
 UNITTEST_RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 UNITTEST_END = re.compile(r"^(?:OK|FAILED)(?: \((.*)\))?$", re.MULTILINE)
+# What a failed case printed, as each of the three marks it.
+FAILURES = (re.compile(r"^\[ RUN      \] (\S+)\n(?:(?!\[ RUN  ).*\n)*?\[  FAILED  \] \1\b.*", re.MULTILINE),
+            re.compile(r"^(?:ERROR|FAIL): .*\n-{70}\n(?:(?!={70}|-{70}).*\n)*", re.MULTILINE),
+            re.compile(r"^=+ (?:FAILURES|ERRORS) =+\n(?:(?!=+ short test summary).*\n)*", re.MULTILINE))
+MOST_LINES = 80
+
+
+def said_by_failures(output):
+    """The last lines of what failed cases said; of the whole output where no case can be told."""
+    said = [found.group() for pattern in FAILURES for found in pattern.finditer(output)] or [output]
+    return [line for text in said for line in text.rstrip().splitlines()[-MOST_LINES:]][-3 * MOST_LINES:]
 
 
 def cases_in(output):
@@ -80,6 +91,8 @@ def main(paths):
             for number, word in zip(counted[1:], ("failed", "skipped")):
                 if number:
                     notes.append(f"  {path}: {case.get('name')}: {number} {word}")
+            if counted[1]:
+                print(f"---- {case.get('name')}", *said_by_failures(case.findtext("system-out") or ""), sep="\n  ")
     passed, failed, skipped = totals
     for note in notes:
         print(note)

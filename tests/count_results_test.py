@@ -26,7 +26,8 @@ class CountTest(unittest.TestCase):
             out = io.StringIO()
             with contextlib.redirect_stdout(out):
                 code = count_results.main(list(map(str, paths)))
-            return code, out.getvalue().splitlines()[-1]
+            self.told = out.getvalue()
+            return code, self.told.splitlines()[-1]
 
     def suite(self, *cases):
         return f"<testsuite>{''.join(cases)}</testsuite>"
@@ -49,6 +50,20 @@ class CountTest(unittest.TestCase):
         gtest = case("[  PASSED  ] 1 test.\n[  FAILED  ] 2 tests, listed below:\n", "fail")
         python = case("\nRan 9 tests in 0.1s\n\nFAILED (failures=1, errors=2, skipped=1)\n", "fail")
         self.assertEqual(self.count(self.suite(gtest, python)), (1, "6 passed, 5 failed, 1 skipped"))
+
+    def test_what_failed_cases_said_is_told_at_the_end_and_of_others_nothing(self):
+        gtest = ("[ RUN      ] A.Good\nfine\n[       OK ] A.Good (1 ms)\n[ RUN      ] A.Bad\nexpected 4, not 5\n"
+                 "[  FAILED  ] A.Bad (1 ms)\n[ RUN      ] A.Last\nwell\n[       OK ] A.Last (1 ms)\n[  FAILED  ] A.Bad\n")
+        unit = f"ok\n{'=' * 70}\nFAIL: test_b (B)\n{'-' * 70}\nassert 3 == 2\n\n{'-' * 70}\nRan 2 tests in 0.1s\n\nFAILED (failures=1)\n"
+        pytest = "..F\n===== FAILURES =====\n____ test_c ____\nE  no such job\n=== short test summary info ===\nFAILED x\n1 failed in 0.1s\n"
+        crash = "before\nSegmentation fault\n"
+        for output, said, unsaid in ((gtest, "not 5", "fine"), (gtest, "A.Bad (1 ms)", "well"), (unit, "3 == 2", "Ran 2"),
+                                     (pytest, "no such job", "short test"), (crash, "Segmentation", "passed.")):
+            self.count(self.suite(case(output, "fail")))
+            self.assertIn(said, self.told)
+            self.assertNotIn(unsaid, self.told.replace("passed, ", ""))
+        self.count(self.suite(case("all well\n")))
+        self.assertEqual(self.told, "1 passed, 0 failed, 0 skipped\n")
 
     def test_a_program_that_ends_badly_counts_as_a_failure_whatever_it_said(self):
         crashed = case("[  PASSED  ] 4 tests.\n", "fail")
