@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "server/core/jobs/job_refs.h"
@@ -11,8 +12,12 @@ namespace hotplate::core {
 absl::StatusOr<HeldJobs::Prepared> HeldJobs::Prepare(const Principal& who, JobRequest& request, bool restored) {
   Prepared prepared;
   if (!RefsOf(request).empty()) {
+    const std::vector<JobInput> inputs = request.inputs;
     absl::StatusOr<Dependencies::Lookup> lookup = dependencies_.LookUp(who, request, restored);
-    if (!lookup.ok()) return lookup.status();
+    if (!lookup.ok()) {
+      dependencies_.Leave(who, inputs);
+      return lookup.status();
+    }
     // The place of work that is no kernel depends on its inputs, too.
     const bool later = !lookup->unknown.empty() || (request.work != nullptr && !lookup->wanted.empty());
     if (lookup->waits) prepared.held.emplace().wanted = std::move(lookup->wanted);

@@ -308,6 +308,17 @@ def test_a_failure_takes_along_those_behind_it(gpu, detached):
 
 
 @BOTH
+def test_what_others_made_for_calls_that_were_refused_goes(gpu, detached):
+    before = {array.id for array in gpu.arrays}
+    with gpu.graph(detached=detached) as g:
+        gpu.norm(gpu.vector_add(gpu.solve(np.zeros((3, 3)), np.ones(3)), gpu.eval("x + 1", x=np.ones(3)).named("made")))
+    with pytest.raises(hp.Error, match=r"\[solve\] .*singular"):
+        g.wait()
+    wait_until(lambda: {job["node"]: job["state"] for job in g.jobs}["made"] == "COMPLETED", "the other one has run")
+    wait_until(lambda: {array.id for array in gpu.arrays} <= before, "nothing is left on the daemon")
+
+
+@BOTH
 def test_cancel(gpu, detached):
     with gpu.graph(detached=detached) as g:
         first = gpu.integrate2d(**LONG)

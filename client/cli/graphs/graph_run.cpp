@@ -13,7 +13,7 @@ namespace hotplate::cli {
 
 absl::StatusOr<std::string> GraphRun::SubmitNode(PlannedNode& node, const client::Cancellation& cancellation) {
   std::vector<std::string> after;
-  for (const std::size_t other : node.after) after.push_back(ids_[other]);
+  for (const std::size_t other : node.after) after.push_back(JobOf(other));
   if (node.is_program()) {
     for (const std::string& id : after) node.program.add_after()->set_job_id(id);
     node.program.set_graph(graph_);
@@ -24,7 +24,7 @@ absl::StatusOr<std::string> GraphRun::SubmitNode(PlannedNode& node, const client
   std::map<std::string, client::Input> inputs = node.inputs.Inputs();
   for (const auto& [name, maker] : node.made_by) {
     const bool is_functions = nodes_[maker.first].is_function();
-    inputs[name] = client::OutputRef{ids_[maker.first], is_functions ? kFunctionResult : maker.second};
+    inputs[name] = client::OutputRef{JobOf(maker.first), is_functions ? kFunctionResult : maker.second};
   }
   client::JobOptions options = node.plan.options;
   options.after = after;
@@ -58,13 +58,14 @@ absl::StatusOr<std::string> GraphRun::SubmitFunction(const PlannedNode& node,
 
 absl::Status GraphRun::Submit(const client::Cancellation& cancellation) {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const bool left_out = std::count(ids_.begin(), ids_.end(), "") > 0 && LacksOthers(nodes_[i]);
-    const auto id = left_out ? std::string() : SubmitNode(nodes_[i], cancellation);
-    if (!id.ok() && LacksOthers(nodes_[i])) {
-      ids_.emplace_back();
-      continue;
-    }
+    // Also behind a job that has failed: the daemon refuses it then, and need not keep for it what others made.
+    const auto id = SubmitNode(nodes_[i], cancellation);
     if (!id.ok()) {
+      failed_[i] = Lacks(nodes_[i]);
+      if (!failed_[i].empty()) {
+        ids_.emplace_back();
+        continue;
+      }
       Cancel();
       return OfNode(nodes_[i].node, NamingFiles(Settled(id.status()), nodes_[i].plan.inputs));
     }
@@ -73,14 +74,16 @@ absl::Status GraphRun::Submit(const client::Cancellation& cancellation) {
   return absl::OkStatus();
 }
 
-bool GraphRun::LacksOthers(const PlannedNode& node) {
+std::string GraphRun::Lacks(const PlannedNode& node) {
   std::vector<std::size_t> needs = node.after;
   for (const auto& [input, maker] : node.made_by) needs.push_back(maker.first);
-  return std::any_of(needs.begin(), needs.end(), [this](std::size_t place) {
-    if (ids_[place].empty()) return true;
-    const auto job = client_.Job(ids_[place]);
-    return job.ok() && (job->state() == v1::FAILED || job->state() == v1::TIMEOUT || job->state() == v1::CANCELLED);
-  });
+  for (const std::size_t place : needs) {
+    const auto job = client_.Job(JobOf(place));
+    if (job.ok() && (job->state() == v1::FAILED || job->state() == v1::TIMEOUT || job->state() == v1::CANCELLED)) {
+      return JobOf(place);
+    }
+  }
+  return "";
 }
 
 void GraphRun::Cancel() {

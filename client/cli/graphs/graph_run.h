@@ -1,6 +1,7 @@
 // Runs the jobs of a graph: queues them all, and then, if somebody waits, brings their results home.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,10 @@ class GraphRun {
 
  private:
   absl::StatusOr<std::string> SubmitNode(PlannedNode& node, const client::Cancellation& cancellation);
-  // Whether one of the jobs that it needs will not complete.
-  bool LacksOthers(const PlannedNode& node);
+  // The one of the jobs that it needs which will not complete; empty: there is none.
+  std::string Lacks(const PlannedNode& node);
+  // The job that those behind a node name: its own, or of one that was left out the one for which it was.
+  const std::string& JobOf(std::size_t place) const { return ids_[place].empty() ? failed_.at(place) : ids_[place]; }
   // `arrays`: its arguments, by name.
   absl::StatusOr<std::string> SubmitFunction(const PlannedNode& node,
                                              const std::map<std::string, client::Input>& arrays,
@@ -43,7 +46,8 @@ class GraphRun {
   client::Client client_;
   const std::string graph_;
   std::vector<PlannedNode> nodes_;
-  std::vector<std::string> ids_;  // of the jobs that were queued, by node; empty: left out
+  std::vector<std::string> ids_;               // of the jobs that were queued, by node; empty: left out
+  std::map<std::size_t, std::string> failed_;  // for which a node was left out
 };
 
 }  // namespace hotplate::cli

@@ -148,8 +148,24 @@ absl::StatusOr<Dependencies::Lookup> Dependencies::LookUp(const Principal& who, 
 }
 
 void Dependencies::CountTaken(const Lookup& lookup) {
-  std::map<std::shared_ptr<Job>, std::set<std::string>> taken;
+  OutputsByJob taken;
   for (const auto& [job, output] : lookup.taken) taken[job].insert(output);
+  CountTaken(taken);
+}
+
+void Dependencies::Leave(const Principal& who, const std::vector<JobInput>& inputs) {
+  OutputsByJob left;
+  for (const JobInput& input : inputs) {
+    const auto* const wanted = std::get_if<OutputOf>(&input.source);
+    if (wanted == nullptr) continue;
+    if (const absl::StatusOr<std::shared_ptr<Job>> job = Find(who, wanted->job); job.ok()) {
+      left[*job].insert(wanted->output);
+    }
+  }
+  CountTaken(left);
+}
+
+void Dependencies::CountTaken(const OutputsByJob& taken) {
   MutexLock lock(mutex_);
   for (const auto& [job, outputs] : taken) {
     CountTaken(*job, outputs);

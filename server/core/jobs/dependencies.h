@@ -52,6 +52,8 @@ class Dependencies {
   absl::StatusOr<Lookup> LookUp(const Principal& who, JobRequest& request, bool restored = false) const;
   // The job exists: it counts as one taker fewer of each for_jobs output that LookUp gave it.
   void CountTaken(const Lookup& lookup);
+  // The job will never exist, since LookUp has refused it: it does not come for what it would have taken.
+  void Leave(const Principal& who, const std::vector<JobInput>& inputs);
 
   // The outputs that a job takes, by the names of its inputs.
   struct Taken {
@@ -98,6 +100,8 @@ class Dependencies {
   absl::StatusOr<std::shared_ptr<Job>> Find(const Principal& who, const JobRef& ref) const;
   // An output as an input.
   absl::StatusOr<Taken> Take(const Principal& who, const Job& job, const JobEnd& end, const std::string& output) const;
+  using OutputsByJob = std::map<std::shared_ptr<Job>, std::set<std::string>>;
+  void CountTaken(const OutputsByJob& taken);
   // One job will not come for these outputs any more, since it has them, or does not need them.
   static void CountTaken(Job& job, const std::set<std::string>& outputs);
   // Frees the outputs for which nobody has yet to come.

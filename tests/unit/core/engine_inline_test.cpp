@@ -36,6 +36,8 @@ class EngineInlineTest : public EngineTest {
       ASSERT_TRUE(engine_->Submit(kRoot, Request(kernel), warm_up, 0).ok());
       ASSERT_NE(warm_up->AwaitEnd(0), nullptr);
     }
+    // A kernel counts as warm a moment after its job has ended.
+    ASSERT_TRUE(Eventually([&] { return engine_->Status().running == 0; }));
     ASSERT_TRUE(AllIdle());
   }
 

@@ -268,6 +268,29 @@ TEST_F(HeldJobsTest, ARefusedJobTakesNothing) {
   EXPECT_THAT(store_->List(kAlice), IsEmpty());
 }
 
+TEST_F(HeldJobsTest, AJobThatIsRefusedForAnotherDoesNotComeForWhatItWouldHaveTaken) {
+  Start();
+  const auto refuse = [this](const JobId& taken) {
+    JobRequest refused = Taking(taken);
+    refused.after = {JobRef{JobId("99")}};
+    EXPECT_THAT(Fields(engine_->Check(kAlice, refused).status()), ElementsAre("after")) << "which counts for nothing";
+    EXPECT_THAT(Fields(Refusal(refused)), ElementsAre("after"));
+  };
+  const JobId ended = Submit(ForJobs(Request("copy", {1, 2}), 2), 1);
+  ASSERT_EQ(recorder_->AwaitEnd(1)->state, JobState::kCompleted);
+  refuse(ended);
+  EXPECT_EQ(store_->List(kAlice).size(), 1u) << "another job has yet to come for it";
+  Submit(Taking(ended), 2);
+  EXPECT_THAT(ToFloats(*recorder_->AwaitEnd(2)->outputs[0].data), ElementsAre(1, 2));
+  EXPECT_THAT(store_->List(kAlice), IsEmpty());
+  const JobId runs = Submit(ForJobs(Request("other", {3}), 1), 3);
+  ASSERT_TRUE(gate_.AwaitEntered(1));
+  refuse(runs);
+  gate_.Open();
+  ASSERT_EQ(recorder_->AwaitEnd(3)->state, JobState::kCompleted);
+  EXPECT_THAT(store_->List(kAlice), IsEmpty());
+}
+
 TEST_F(HeldJobsTest, AJobThatTakesAnOutputTwiceIsOneJob) {
   Start();
   const JobId first = Submit(ForJobs(Request("other", {1, 2}), 2), 1);

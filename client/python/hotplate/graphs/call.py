@@ -46,6 +46,7 @@ class GraphCall(CallFuture):
         self._alone = False  # they are for the calls that take them
         self._request_id = ""  # by which the daemon knows the call
         self._was_sent = False
+        self._failed_job = ""  # the job for which it was refused, and so has none
         self._cause: Optional[tuple[type[JobFailed], str]] = None  # what those have for an error that take its result
 
     # In the block.
@@ -156,6 +157,11 @@ class GraphCall(CallFuture):
         return super()._reference_of(output)
 
     # After the block.
+
+    @property
+    def _job_or_failed(self) -> str:
+        """The job by which those behind it name it."""
+        return self.job_id or self._failed_job
 
     def _never_sent(self) -> str:
         ended = "was cancelled" if self._was_sent else "was never sent"

@@ -145,18 +145,17 @@ def _send_one(client: Any, noted: NotedCall, future: GraphCall, futures: dict[in
     future._takes = [*takes.values(), *after]
     future._call = call
     future._was_sent = True
-    if future._lacks() is not None:
-        future._ended(None, JobFailed())  # which gets the reason
-        return
+    # Also behind a call that has failed: the daemon refuses it then, and need not keep for it what others made.
     inputs: Any = {**call.inputs, **{name: _output_of(futures[id(value.noted)], value.output)
                                      for name, value in noted.takes().items()}}
     if isinstance(future, DetachedCall):
-        options.after = [other.job_id for other in after]
+        options.after = [other._job_or_failed for other in after]
         try:
             future._id = client._core.submit(call.kernel, inputs, options)
         except Exception:
             for other in future._takes:
-                if other.job_id and client._core.job(other.job_id)["state"] in _FAILED:
+                if client._core.job(other._job_or_failed)["state"] in _FAILED:
+                    future._failed_job = other._job_or_failed
                     other._wait(None)
             if future._lacks() is None:
                 raise
@@ -195,4 +194,4 @@ def _be_taken(future: GraphCall) -> None:
 
 
 def _output_of(maker: GraphCall, output: str) -> Any:
-    return _core.OutputRef(maker._request_id, output, maker.job_id if isinstance(maker, DetachedCall) else "")
+    return _core.OutputRef(maker._request_id, output, maker._job_or_failed if isinstance(maker, DetachedCall) else "")
