@@ -16,6 +16,7 @@
 #include "kernels/base/nearest_names.h"
 #include "kernels/base/status.h"
 #include "kernels/spec/spec.h"
+#include "server/libraries.h"
 #include "server/manual.h"
 #include "server/net/addresses.h"
 #include "server/settings.h"
@@ -223,7 +224,8 @@ class CommandLine {
  public:
   CommandLine() : app_("hotplated: keeps devices, arrays and kernels ready for jobs.", "hotplated") {
     app_.footer(kFooter);
-    app_.set_version_flag("--version", std::string("hotplated ") + kVersion);
+    CLI::Option* const version = app_.set_version_flag("--version", std::string("hotplated ") + kVersion);
+    app_.add_flag("-v", libraries_, "with --version: the versions of the libraries, too")->needs(version);
     app_.add_option("--config", config_file_,
                     "the configuration file (default: hotplate/hotplated.toml in $XDG_CONFIG_HOME, else in ~/.config)")
         ->type_name("FILE");
@@ -248,7 +250,9 @@ class CommandLine {
     } catch (const CLI::CallForHelp&) {
       return Answer{app_.help()};
     } catch (const CLI::CallForVersion&) {
-      return Answer{std::string("hotplated ") + kVersion + "\n"};
+      // All words are parsed before the first is acted upon, in whatever order they stand.
+      return Answer{std::string("hotplated ") + kVersion + "\n" +
+                    (app_.count("-v") > 0 ? codec::LibraryTable(Libraries()) : "")};
     } catch (const CLI::Error& error) {
       return Invalid(std::string(error.what()) + "; hotplated --help lists all flags");
     }
@@ -272,7 +276,7 @@ class CommandLine {
  private:
   CLI::App app_;
   std::string config_file_;
-  bool check_ = false, manual_ = false;
+  bool check_ = false, manual_ = false, libraries_ = false;
   std::map<std::string, std::vector<std::string>> values_;
   std::vector<std::pair<const Setting*, CLI::Option*>> options_;
 };

@@ -93,6 +93,7 @@ std::string ManualPage() {
   page += Item("--man", "print this page and exit");
   page += Item("--help", "list the options and exit");
   page += Item("--version", "print the version and exit");
+  page += Item("-v", "with --version: the versions of the libraries, too");
   page += ".SH EXIT STATUS\n";
   page += Item("0", "it served and ended as requested");
   page += Item("2", "an option, a variable or the configuration file is wrong");

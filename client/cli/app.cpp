@@ -9,6 +9,7 @@
 #include "client/cli/commands.h"
 #include "client/cli/help.h"
 #include "client/cli/jobs/numpy_words.h"
+#include "client/cli/libraries.h"
 #include "client/cli/programs/program_words.h"
 #include "client/cli/terminal/json.h"
 #include "client/lib/endpoint.h"
@@ -38,6 +39,25 @@ absl::Status Flushed(Console& console) {
 void AnswerVersion(const Console&, Output& output) {
   const std::string line = "hotplate " + std::string(kVersion);
   output.Answer([&] { return line; }, [] { return JsonObject().Text("version", kVersion).Json(); }, line);
+}
+
+// The name and the version of each library, and the headers' where they differ or the library does not tell its own.
+std::string LibrariesJson() {
+  std::vector<std::string> rows;
+  for (const codec::LibraryVersion& library : Libraries()) {
+    JsonObject row;
+    row.Text("name", library.name);
+    if (!library.version.empty()) row.Text("version", library.version);
+    if (!library.headers.empty() && library.headers != library.version) row.Text("headers", library.headers);
+    rows.push_back(row.Json());
+  }
+  return JsonArray(rows);
+}
+
+void AnswerVersionAndLibraries(const Console&, Output& output) {
+  const std::string line = "hotplate " + std::string(kVersion);
+  output.Answer([&] { return line + "\n" + codec::LibraryTable(Libraries()); },
+                [] { return JsonObject().Text("version", kVersion).Raw("libraries", LibrariesJson()).Json(); }, line);
 }
 
 void AnswerOverview(const Console& console, Output& output) { AnswerPage(console, output, HelpOverview()); }
@@ -176,8 +196,10 @@ int RunHotplate(const std::vector<std::string>& words, Console console, const En
   }
   console.json = *form == OutputForm::kJson;
   if (!has_verb) {
+    const bool verbose = std::find(words.begin(), words.end(), "-v") != words.end();
     for (const std::string& word : words) {
-      if (word == "--version" || word == "-V") return AnswerAlone(console, *form, AnswerVersion);
+      if (word == "--version" || word == "-V")
+        return AnswerAlone(console, *form, verbose ? AnswerVersionAndLibraries : AnswerVersion);
       if (word == "--help" || word == "-h") return AnswerAlone(console, *form, AnswerOverview);
     }
     if (!words.empty()) {

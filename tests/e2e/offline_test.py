@@ -22,6 +22,11 @@ class Offline(harness.Case):
     def test_version(self):
         self.assertRegex(self.hotplate("--version"), r"^hotplate \d+\.\d+\.\d+")
         self.assertEqual("hotplate " + self.answer("--version")["version"], self.hotplate("--version").strip())
+        for program in ("hotplate", "hotplated"):
+            text = subprocess.run([harness.BIN / program, "--version", "-v"], stdout=subprocess.PIPE, text=True, check=True).stdout
+            self.assertRegex(text, rf"^{program} \d+\.\d+\.\d+\n  gRPC +\d")
+            self.assertRegex(text, r"\n  SQLite +3\.")
+        self.assertIn("gRPC", [library["name"] for library in self.answer("--version", "-v")["libraries"]])
 
     def test_help_lists_every_command_and_each_has_its_own(self):
         text = self.hotplate("--help")

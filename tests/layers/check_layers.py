@@ -7,7 +7,7 @@ usage: check_layers.py [ROOT]        prints FILE:LINE: what is wrong, and exits 
 Who may include whom, innermost first:
   kernels/array   the standard library and POSIX
   kernels/base    kernels/array, absl
-  proto/codec     kernels/array, absl, protobuf, gRPC
+  proto/codec     kernels/array, absl, protobuf, gRPC, libcrypto (which gRPC brings)
   kernels/expression  kernels/array, kernels/base/nearest_names.h, kernels/call: both sides of the wire link it
   kernels         kernels, absl, numeric libraries; what nvcc compiles reaches no absl, by whatever road
   server/core     kernels, absl
@@ -82,7 +82,7 @@ KERNELS = {"names", "kernels", "kernels/array", "kernels/base", "kernels/call", 
 LAYERS = (  # (folder, what it may include); the first folder that holds a file counts
     ("kernels/array", EVERYBODY | {"kernels/array"}),
     ("kernels/base", EVERYBODY | {"kernels/base", "names", "kernels/array", "programs", "absl"}),
-    ("proto/codec", EVERYBODY | {"proto/codec", "kernels/array", "absl", "protobuf", "gRPC"}),
+    ("proto/codec", EVERYBODY | {"proto/codec", "kernels/array", "absl", "protobuf", "gRPC", "libcrypto"}),
     ("kernels/expression", EVERYBODY | {"kernels/expression", "kernels/array", "names", "kernels/call"}),
     ("kernels/devices/cuda/compiler", EVERYBODY | KERNELS | {"programs", "absl", "libcrypto"}),
     ("kernels", EVERYBODY | KERNELS | {"absl", "numeric library"}),

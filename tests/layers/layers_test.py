@@ -101,6 +101,7 @@ class PlantedTest(unittest.TestCase):
         for include in ('"kernels/base/status.h"', '"server/core/types.h"', '"client/lib/client.h"', "<spdlog/spdlog.h>"):
             self.assert_found("proto/codec/chunk.cpp", f"#include {include}")
         self.assert_allowed("proto/codec/chunk.cpp", '#include "kernels/array/npy.h"\n#include <grpcpp/grpcpp.h>\n'
+                            "#include <openssl/crypto.h>\n"
                             '#include "hotplate/v1/arrays.pb.h"')
         for file in ("server/service/arrays.cpp", "client/lib/transfer.cpp", "client/cli/allocation/deaths.cpp"):
             self.assert_allowed(file, '#include "proto/codec/chunk.h"')

@@ -34,7 +34,9 @@ Command VersionCommand() {
   return {.name = "version",
           .group = Group::kShell,
           .summary = "print this program's version and the daemon's",
-          .details = "Warns if they differ. hotplate --version does not ask a daemon.",
+          .details =
+              "Warns if they differ. hotplate --version does not ask a daemon; with -v it prints the versions of "
+              "this program's libraries, too.",
           .example = "hotplate version",
           .works_anywhere = true,
           .run = Version};

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <map>
+#include <regex>
 #include <set>
 
 #include "client/cli/app.h"
@@ -99,6 +100,32 @@ TEST_F(CommandTest, WhatNeedsNoDaemonAnswersInJson) {
     }
   }
   EXPECT_EQ(Hotplate({"--json", "--version"}).out, std::string("{\"version\":\"") + kVersion + "\"}\n");
+}
+
+TEST_F(CommandTest, VersionNamesTheLibrariesToo) {
+  const std::string own = std::string("hotplate ") + kVersion + "\n";
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"--version", "-v"}, {"-v", "--version"}, {"-V", "-v"}}) {
+    const std::string text = Hotplate(words).out;
+    EXPECT_EQ(text.substr(0, own.size()), own);
+    for (const char* line :
+         {"\n  OpenSSL  .*[0-9]+\\.[0-9]+", "\n  SQLite  .*[0-9]+\\.[0-9]+", "\n  Protocol Buffers  .* \\(headers\\)",
+          "\n  C library  .*[0-9]+\\.[0-9]+", "\n  build  "}) {
+      EXPECT_TRUE(std::regex_search(text, std::regex(line))) << line << "\n" << text;
+    }
+  }
+  EXPECT_EQ(Hotplate({"-q", "--version", "-v"}).out, own);
+  EXPECT_EQ(Hotplate({"-v"}).exit, kExitUsage);
+  const std::string json = Hotplate({"--json", "--version", "-v"}).out;
+  google::protobuf::Struct answer;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(json, &answer).ok()) << json;
+  EXPECT_EQ(answer.fields().at("version").string_value(), kVersion);
+  const auto& libraries = answer.fields().at("libraries").list_value().values();
+  EXPECT_GT(libraries.size(), 5);
+  for (const auto& library : libraries) {
+    const auto& row = library.struct_value().fields();
+    EXPECT_TRUE(row.contains("name") && (row.contains("version") || row.contains("headers"))) << json;
+  }
 }
 
 TEST_F(CommandTest, HelpOfRunShowsTheKernelsParameters) {

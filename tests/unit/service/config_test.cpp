@@ -21,6 +21,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 class ConfigTest : public testing::Test {
  protected:
@@ -318,7 +319,18 @@ TEST_F(ConfigTest, HelpHasAnExampleAndVersionAnswers) {
   EXPECT_THAT(std::get<Answer>(*help).text, AllOf(HasSubstr("Example:"), HasSubstr("--idle-timeout")));
   const auto version = Read({"--version"});
   ASSERT_TRUE(version.ok());
-  EXPECT_THAT(std::get<Answer>(*version).text, HasSubstr(HOTPLATE_VERSION));
+  EXPECT_EQ(std::get<Answer>(*version).text, "hotplated " HOTPLATE_VERSION "\n");
+}
+
+TEST_F(ConfigTest, VersionNamesTheLibrariesToo) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--version", "-v"}, {"-v", "--version"}}) {
+    const auto version = Read(words);
+    ASSERT_TRUE(version.ok()) << version.status();
+    EXPECT_THAT(std::get<Answer>(*version).text,
+                AllOf(StartsWith("hotplated " HOTPLATE_VERSION "\n  gRPC "), HasSubstr("\n  OpenBLAS "),
+                      HasSubstr("\n  SQLite "), HasSubstr("\n  CUDA "), HasSubstr("\n  build ")));
+  }
+  EXPECT_FALSE(Read({"-v"}).ok());
 }
 
 }  // namespace
