@@ -10,6 +10,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# shellcheck source=deploy/linked_libraries.sh
+. deploy/linked_libraries.sh
+
 build=${HOTPLATE_BUILD:-build/release}
 out=build/bundle name=hotplate added=
 most=$((63 * 1024 * 1024))
@@ -74,17 +77,20 @@ done
 # does not work. libgcc_s and libstdc++ for CUDA's and the driver's libraries.
 glibc=(libc.so.6 libm.so.6 libmvec.so.1 libdl.so.2 libpthread.so.0 librt.so.1 libresolv.so.2 libutil.so.1 libanl.so.1)
 libraries=()
+packed=(--file "libexec/hotplate/hotplated=$loader")
 for library in "${glibc[@]}"; do
   path=$(dirname "$loader")/$library
   [ -e "$path" ] || fail "there is no $path"
   install -m 755 "$path" "$libexec/glibc/$library"
   libraries+=("$path")
+  packed+=(--file "libexec/hotplate/glibc/$library=$path")
 done
 while read -r library path; do
   if [ -e "$libexec/glibc/$library" ] || [ -e "$libexec/lib/$library" ]; then continue; fi
   case $library in libcu*) continue ;; esac  # the site's
   install -m 755 "$path" "$libexec/lib/$library"
   libraries+=("$path")
+  packed+=(--file "libexec/hotplate/lib/$library=$path")
 done < <({ for path in "${programs[@]}"; do ldd "$path"; done
            for library in libstdc++.so.6 libgcc_s.so.1; do echo "$library => $(gcc -print-file-name=$library)"; done; } |
          awk '$2 == "=>" && $3 ~ /^\// { print $1, $3 }')
@@ -126,14 +132,10 @@ package_of() {
   { dpkg-query -S "$path" 2>/dev/null || dpkg-query -S "${path#/usr}" 2>/dev/null || dpkg-query -S "/usr$path"; } |
     head -n 1 | cut -d : -f 1
 }
-for path in "${libraries[@]}" "$loader"; do copyright_of "$(package_of "$path")"; done
-for library in $(pkg-config --static --libs-only-l grpc++ protobuf); do
-  archive=$(gcc -print-file-name="lib${library#-l}.a")
-  [ ! -e "$archive" ] || copyright_of "$(package_of "$archive")"
-done
-for package in libspdlog-dev libfmt-dev libcli11-dev libtomlplusplus-dev nlohmann-json3-dev libpng-dev zlib1g-dev libhwy-dev gemmi-dev; do
-  copyright_of $package
-done
+mapfile -t archives < <(linked_archives)
+[ ${#archives[@]} -gt 0 ] || fail "no static library that the programs are linked with is here"
+for path in "${libraries[@]}" "$loader" "${archives[@]}"; do copyright_of "$(package_of "$path")"; done
+for package in "${command_headers[@]}" "${daemon_headers[@]}"; do copyright_of "$package"; done
 if [ ${#plugins[@]} -gt 0 ]; then
   cat >"$doc/licenses/nvidia-cuda.txt" <<'TEXT'
 The plug-ins libhotplate_cuda*.so, and what else nvcc built here, contain NVIDIA's CUDA runtime library (cudart, static),
@@ -145,8 +147,19 @@ TEXT
   install -m 644 /usr/share/common-licenses/Apache-2.0 "$doc/licenses/Apache-2.0.txt"
 fi
 
-# The manifest: version, revision, and checksums of the files as packed.
+# Which libraries these are, of which package: an advisory names packages. The files are as packed, stripped.
 revision=$(git describe --always --dirty 2>/dev/null || echo unknown)
+linked=()
+for path in "${archives[@]}"; do linked+=(--linked "$path"); done
+for package in "${command_headers[@]}" "${daemon_headers[@]}"; do linked+=(--package "$package"); done
+if [ ${#plugins[@]} -gt 0 ]; then
+  toolkits=$("$build/bin/hotplated" --version -v | sed -nE 's/^  CUDA +plug-ins built with //p')
+  for toolkit in ${toolkits//,/ }; do linked+=(--other "cudart@$toolkit@NVIDIA CUDA Toolkit EULA"); done
+fi
+SOURCE_DATE_EPOCH=$(source_date) deploy/sbom.py --name hotplate \
+  --version "$version" --revision "$revision" --tree "$tree" "${packed[@]}" "${linked[@]}" -o "$doc/sbom.cdx.json"
+
+# The manifest: version, revision, and checksums of the files as packed.
 date=$(date -u +%Y-%m-%dT%H:%M:%SZ)
 printf '%s\n' "$version" >"$tree/VERSION"
 (cd "$tree" && find . -type f ! -name MANIFEST.json -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum) |

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes a release in one folder: the bundle, the source, Python wheels, notes from the CHANGELOG, and checksums of all of it.
+# Makes a release in one folder: the bundle and the list of its libraries, the source, Python wheels, notes from the CHANGELOG,
+# and checksums of all of it.
 #   usage: deploy/release.sh [--snapshot] [--python PROGRAM]... [--built FOLDER] [OUTDIR]
 #   OUTDIR            build/release-VERSION by default
 #   --snapshot        of work in progress: takes changes that are not committed, and the CHANGELOG's "Unreleased"
@@ -19,7 +20,7 @@ while [ $# -gt 0 ]; do
       pythons+=("$2"); shift ;;
     --built) [ -x "${2:-}/bin/hotplate" ] || fail "--built: there is no program bin/hotplate in '${2:-}'"
       built=$(realpath "$2"); shift ;;
-    -*) sed -n 2,9p "$0" >&2; echo "release.sh: unknown argument '$1'" >&2; exit 2 ;;
+    -*) sed -n 2,10p "$0" >&2; echo "release.sh: unknown argument '$1'" >&2; exit 2 ;;
     *) [ -z "$out" ] || { echo "release.sh: one OUTDIR, not '$out' and '$1'" >&2; exit 2; }
       out=$1 ;;
   esac
@@ -59,6 +60,7 @@ trap 'rm -rf "$making"' EXIT
 chmod 755 "$making"
 
 HOTPLATE_BUILD=$built deploy/bundle.sh "$making"
+cp "$making/hotplate-$version-linux-x86_64/share/doc/hotplate/sbom.cdx.json" "$making/hotplate-$version-linux-x86_64.cdx.json"
 rm -rf "$making/hotplate-$version-linux-x86_64"  # the bundle is beside it as .tar.gz
 [ $wheels = no ] || deploy/wheel.sh "$making" "${pythons[@]}"
 [ $snapshot = yes ] ||

@@ -45,6 +45,8 @@ for packed in "$work"/packed/*; do
 done
 grep -qxF -- "$(awk '/^## Unreleased/ { inside = 1; next } inside && /^- / { print; exit }' CHANGELOG.md)" "$work/packed/NOTES.md" ||
   { echo "bundle_test: NOTES.md does not begin as the CHANGELOG's Unreleased" >&2; exit 1; }
+tar -xzOf "$work"/packed/hotplate-*-linux-x86_64.tar.gz --wildcards '*/share/doc/hotplate/sbom.cdx.json' |
+  cmp - "$work"/packed/hotplate-*-linux-x86_64.cdx.json
 for plugin in "$build"/bin/libhotplate_cuda*.so; do
   [ ! -e "$plugin" ] || grep -q "^CUDA plug-ins in the bundle:.* $(basename "$plugin")" "$work/packed/NOTES.md" ||
     { echo "bundle_test: NOTES.md does not name $(basename "$plugin")" >&2; exit 1; }
@@ -63,11 +65,11 @@ rm -rf "$work/packed" "$work/kit-packed" "$work/wheel" "$work/hotplate.whl"
 
 step "What is in them"
 [ ! -e "$users/tests" ] || { echo "bundle_test: there are tests in the users' bundle" >&2; exit 1; }
-# So that what is found out below about the kit is true of the bundle.
+# So that what is found out below about the kit is true of the bundle. (The list of libraries may have more in the kit.)
 python3 -c '
 import json, sys
 users, kit = (json.load(open(f"{folder}/MANIFEST.json"))["sha256"] for folder in sys.argv[1:])
-other = sorted(path for path, digest in users.items() if kit.get(path) != digest)
+other = sorted(path for path, digest in users.items() if kit.get(path) != digest and not path.endswith("/sbom.cdx.json"))
 assert users and not other, f"in the users'"'"' bundle, but not the same in the kit: {other}"
 print(len(users), "files of the users'"'"' bundle,", len(kit), "with the kit")
 ' "$users" "$tree"
@@ -83,6 +85,27 @@ for path, digest in manifest["sha256"].items():
 assert manifest["version"] == open("VERSION").read().strip()
 print(len(listed), "files as the manifest says, revision", manifest["git_revision"])
 '); done
+# Every library that is packed is in the list, as packed, and so is every CUDA that a plug-in was built with.
+for folder in "$users" "$tree"; do (cd "$folder" && python3 -c '
+import hashlib, json, pathlib
+bill = json.load(open("share/doc/hotplate/sbom.cdx.json"))
+libexec = pathlib.Path("libexec/hotplate")
+packed = {str(path) for part in ("lib", "glibc") for path in (libexec / part).iterdir()} | {str(libexec / "hotplated")}
+listed = {file["name"]: file["hashes"][0]["content"] for library in bill["components"] for file in library.get("components", [])
+          if file["properties"][0]["value"] == "packed"}
+assert set(listed) == packed, f"not as the list of libraries says: {sorted(set(listed) ^ packed)}"
+for path, digest in listed.items():
+    assert hashlib.sha256(open(path, "rb").read()).hexdigest() == digest, f"{path} is not what the list of libraries says"
+names = {library["name"]: library["version"] for library in bill["components"]}
+assert {"libgrpc-dev", "libprotobuf-dev", "libssl-dev", "libsqlite3-dev", "libspdlog-dev"} <= set(names), names
+toolkits = {library["version"].split(".")[0] for library in bill["components"] if library["name"] == "cudart"}
+plugins = {path.stem.removeprefix("libhotplate_cuda") for path in libexec.glob("libhotplate_cuda*.so")}
+assert toolkits == plugins, (toolkits, plugins)
+print(len(names), "packages in the list of libraries")
+'); done
+status=0
+tests/bundle/sbom_schema_test.sh "$users/share/doc/hotplate/sbom.cdx.json" || status=$?
+[ $status = 0 ] || [ $status = 77 ] || exit $status
 tests/pages/check_links.py "$tree/share/doc/hotplate"
 for file in "$tree"/libexec/hotplate/programs/* "$tree"/libexec/hotplate/*.so; do
   if readelf -d "$file" | grep -E 'R(UN)?PATH'; then

@@ -34,6 +34,13 @@ fi
 step "pip install"
 "${pip[@]}" install --only-binary numpy "$numpy" "$work"/wheels/hotplate-*.whl | tail -n 1
 "$work/venv/bin/hotplate" --version
+# What auditwheel copied into the wheel, and what is linked into the command.
+for list in auditwheel hotplate; do
+  "$work/venv/bin/python" -c '
+import importlib.metadata, json, sys
+[file] = [one for one in importlib.metadata.files("hotplate") if one.match(f"*.dist-info/sboms/{sys.argv[1]}.cdx.json")]
+assert any(one["name"].startswith("libgrpc") for one in json.loads(file.read_text())["components"])' $list
+done
 
 step "Its tests"
 # What it is beside in one process. What PyPI has not for this Python, the tests skip and name.
