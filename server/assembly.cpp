@@ -60,6 +60,8 @@ absl::Status Assembly::Start() {
   FollowAllocation();
 
   if (absl::Status status = MakeCredentials(); !status.ok()) return status;
+  if (absl::Status status = OpenAuditLog(); !status.ok()) return status;
+  OpenGuests();
   if (absl::Status status = OpenJobIds(); !status.ok()) return status;
   OpenJournal();
   if (absl::Status status = OpenDevices(); !status.ok()) return status;
@@ -83,6 +85,37 @@ absl::Status Assembly::MakeCredentials() {
   generation_ = *generation;
   secret_ = *secret;
   authenticator_ = std::make_shared<Authenticator>(std::vector<Token>{{kOwnerToken, secret_, core::Scope::kAdmin}});
+  return absl::OkStatus();
+}
+
+// A daemon whose acts were to be written down, and cannot be, does not begin.
+absl::Status Assembly::OpenAuditLog() {
+  if (config_.audit_log == kNoAuditLog) return absl::OkStatus();
+  if (const std::string folder = AuditFolder(config_); config_.audit_log.starts_with(folder + "/")) {
+    if (absl::Status status = PrivateFolder(folder); !status.ok()) return status;
+  }
+  AuditLog::Options options;
+  options.file = config_.audit_log;
+  options.bytes = config_.audit_bytes;
+  options.generation = generation_;
+  options.warn = [log = log_](const std::string& line) { log->warn("{}", line); };
+  absl::StatusOr<std::unique_ptr<AuditLog>> audit = AuditLog::Open(std::move(options));
+  if (!audit.ok()) {
+    return absl::Status(audit.status().code(),
+                        ToAbsl("the audit log cannot be kept: " + std::string(audit.status().message()) +
+                               "; --audit-log names another file, or is off"));
+  }
+  audit_ = *std::move(audit);
+  return absl::OkStatus();
+}
+
+void Assembly::EndAuditLog(const std::string& reason) {
+  if (audit_ == nullptr) return;
+  audit_->Note({.act = "end", .object = config_.name, .name = reason});
+  audit_->Write(AuditLog::Sums::kAll);
+}
+
+void Assembly::OpenGuests() {
   GuestTokens::Options guests;
   guests.directory = config_.directory;
   guests.daemon = config_.name;
@@ -96,8 +129,10 @@ absl::Status Assembly::MakeCredentials() {
   };
   guests.note = [log = log_](const std::string& line) { log->info("{}", line); };
   guests.warn = [log = log_](const std::string& line) { log->warn("{}", line); };
+  guests.expired = [audit = audit_.get()](const std::string& token) {
+    if (audit != nullptr) audit->Note({.act = "token.expire", .object = token});
+  };
   guests_ = std::make_unique<GuestTokens>(std::move(guests));
-  return absl::OkStatus();
 }
 
 void Assembly::GiveUp() {
@@ -233,6 +268,7 @@ ServiceContext::Parts Assembly::Parts() const {
   parts.authenticator = authenticator_;
   parts.guests = guests_.get();
   parts.control = control_.get();
+  parts.audit = audit_.get();
   parts.bounds.max_array_bytes = arrays_->limits().array_bytes;
   std::vector<std::string> missing;
   parts.bounds.path_roots = wire::CanonicalRoots(config_.path_roots, &missing);
@@ -329,6 +365,9 @@ absl::Status Assembly::Publish(const std::string& listen, std::uint16_t port) {
     record.set_client_key_pem(client_identity_->key_pem);
   }
   record.set_token(secret_);
+  // Before anybody can call.
+  const std::string program = std::string("hotplated ") + kVersion;
+  if (audit_ != nullptr) audit_->Note({.act = "start", .object = config_.name, .name = program});
   {
     MutexLock lock(record_mutex_);
     record_ = std::move(record);

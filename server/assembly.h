@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "kernels/base/mutex.h"
+#include "server/audit_log.h"
 #include "server/config.h"
 #include "server/control.h"
 #include "server/core/engine.h"
@@ -63,6 +64,8 @@ class Assembly {
   void CancelSuccessors();
   // To the next daemon of this name. Waits for the file system.
   void LeaveWarmPythons();
+  // The last line of the audit log. Waits for the file system.
+  void EndAuditLog(const std::string& reason);
   // Nobody finds the daemon any more.
   void Withdraw() {
     slot_->Withdraw();
@@ -71,6 +74,8 @@ class Assembly {
 
  private:
   absl::Status MakeCredentials();
+  absl::Status OpenAuditLog();
+  void OpenGuests();
   absl::Status OpenJobIds();
   void OpenJournal();
   void RestoreJobs();
@@ -104,6 +109,7 @@ class Assembly {
   const core::Clock clock_;
   Allocation allocation_;
   std::shared_ptr<spdlog::logger> log_;
+  std::unique_ptr<AuditLog> audit_;  // null: there is none
   std::optional<EndpointSlot> slot_;
   // All or none.
   std::optional<Identity> identity_, client_identity_;

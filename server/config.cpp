@@ -165,6 +165,8 @@ absl::Status Complete(const Surroundings& surroundings, Config& config) {
   }
   if (config.journal == "on") config.journal = config.directory + "/journal";
   if (config.journal != kNoJournal) config.journal = Absolute(config.journal, surroundings);
+  if (config.audit_log == "on") config.audit_log = AuditFolder(config) + "/" + config.name + ".jsonl";
+  if (config.audit_log != kNoAuditLog) config.audit_log = Absolute(config.audit_log, surroundings);
   if (config.python.find('/') != std::string::npos) config.python = Absolute(config.python, surroundings);
   const std::string scratch = SiteScratch(surroundings, allocation);
   if (config.scratch.empty()) config.scratch = OnScratch(scratch, "hotplate/saved", config.directory + "/saved");

@@ -80,6 +80,8 @@ struct Config {
   std::uint64_t saved_bytes = kHalfOfTheRoom;                        // bound on older daemons' files; 0: any
   std::string journal = "on";                                        // folder of journals; "off": there is none
   std::vector<std::string> path_roots;                               // inputs by path must lie below one of these
+  std::string audit_log = "on";                                      // its file; "off": there is none
+  std::uint64_t audit_bytes = std::uint64_t{16} << 20;               // then the file is FILE.1, and a new one begins
   std::string log_file;                                              // empty: standard error
   std::string log_level = "info";
 };
@@ -109,6 +111,9 @@ absl::StatusOr<std::variant<Config, Answer>> ReadConfig(const std::vector<std::s
 inline std::string CubinFolder(const Config& config) { return config.cache + "/cubins"; }
 
 inline constexpr char kNoJournal[] = "off";
+inline constexpr char kNoAuditLog[] = "off";
+// Where audit logs are, unless somebody says.
+inline std::string AuditFolder(const Config& config) { return config.directory + "/audit"; }
 
 // The effective configuration as a TOML file that ReadConfig accepts.
 std::string ToToml(const Config& config);

@@ -103,15 +103,17 @@ std::string ManualPage() {
   page += Item("5", "a daemon of this name is running");
   page += Item(
       "6",
-      "the folder of the records, or the log file, is not private or cannot be written (no permission, a read-only "
-      "file system); set HOTPLATE_DIR to another folder");
+      "the folder of the records, the audit log or the log file is not private or cannot be written (no permission, a "
+      "read-only file system); set HOTPLATE_DIR to another folder");
   return page +
          ".SH ENVIRONMENT\n.TP\n.B HOTPLATE_DIR\nThe folder of endpoint records (default ~/.hotplate).\n.TP\n.B "
          "HOTPLATE_CUDA_LIBRARY_PATH\nFolders, separated by colons, in which to look for CUDA's libraries "
          "first.\n.SH FILES\n.TP\n.I ~/.config/hotplate/hotplated.toml\nThe default configuration file; in "
          "$XDG_CONFIG_HOME if that is set.\n.TP\n.I ~/.hotplate/servers/NAME.json\nThe endpoint record: addresses, "
          "certificates, the client key and the token. Mode 0600.\n.TP\n.I ~/.hotplate/saved/NAME/\nArrays saved when "
-         "the daemon of that name ended. Later daemons drop them (--saved-age, --saved-bytes).\n.SH EXAMPLE\n.nf\n" +
+         "the daemon of that name ended. Later daemons drop them (--saved-age, --saved-bytes).\n.TP\n.I "
+         "~/.hotplate/audit/NAME.jsonl\nWho did what by which token, as JSON lines (--audit-log, --audit-bytes). Mode "
+         "0600.\n.SH EXAMPLE\n.nf\n" +
          Roff("  hotplated --name mine --lanes 4 --idle-timeout 30m --log-level debug\n") +
          ".fi\n.SH SEE ALSO\n.BR hotplate (1)\n";
 }

@@ -6,6 +6,7 @@
 #include "kernels/array/quoted.h"
 #include "kernels/base/status.h"
 #include "proto/codec/chunk.h"
+#include "server/service/acts.h"
 #include "server/service/parsed_service.h"
 #include "server/service/refusal.h"
 #include "server/wire/status.h"
@@ -24,10 +25,12 @@ grpc::ByteBuffer ToBytes(const Message& message) {
 
 class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
-  WriteStream(const ServiceContext& context, core::Principal who, StreamTicket ticket, grpc::ByteBuffer* response)
+  WriteStream(const ServiceContext& context, core::Principal who, std::string peer, StreamTicket ticket,
+              grpc::ByteBuffer* response)
       : context_(context),
         activity_(context.engine().BeginActivity()),
         who_(std::move(who)),
+        peer_(std::move(peer)),
         ticket_(std::move(ticket)),
         response_(response) {
     StartRead(&message_);
@@ -42,6 +45,7 @@ class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
     }
     if (ok && status.ok()) return StartRead(&message_);
     writer_.reset();  // received bytes stay, so that the upload can be resumed
+    NoteAct(context_, "upload", who_, peer_, array_id_, "", status);
     Finish(wire::ToGrpc(status));
   }
 
@@ -91,6 +95,7 @@ class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   const ServiceContext& context_;
   const core::Engine::Activity activity_;
   const core::Principal who_;
+  const std::string peer_;
   const StreamTicket ticket_;
   grpc::ByteBuffer* const response_;
   grpc::ByteBuffer message_;
@@ -151,13 +156,9 @@ class ReadStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   grpc::ByteBuffer chunk_;
 };
 
-absl::StatusOr<ReadStream*> OpenReadStream(const ServiceContext& context, grpc::CallbackServerContext* call,
-                                           const grpc::ByteBuffer* bytes) {
-  const absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kObserve);
-  if (!who.ok()) return who.status();
-  v1::ReadArrayRequest request;
-  if (absl::Status status = Parse(*bytes, request); !status.ok()) return status;
-  absl::StatusOr<core::ArrayStore::Reader> reader = context.arrays().Open(*who, request.array_id().substr(0, 129));
+absl::StatusOr<ReadStream*> OpenReadStream(const ServiceContext& context, const core::Principal& who,
+                                           const v1::ReadArrayRequest& request) {
+  absl::StatusOr<core::ArrayStore::Reader> reader = context.arrays().Open(who, request.array_id().substr(0, 129));
   if (!reader.ok()) return reader.status();
   const std::uint64_t size = reader->buffer->size();
   if (request.offset() > size || request.length() > size - request.offset()) {
@@ -165,7 +166,7 @@ absl::StatusOr<ReadStream*> OpenReadStream(const ServiceContext& context, grpc::
                                         std::to_string(request.length()) + " go beyond the array's " +
                                         std::to_string(size) + " bytes"));
   }
-  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session, core::SessionUse::kLooks);
+  absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who.session, core::SessionUse::kLooks);
   if (!ticket.ok()) return ticket.status();
   const std::uint64_t length = request.length() == 0 ? size - request.offset() : request.length();
   return new ReadStream(context, *std::move(ticket), *std::move(reader), request.offset(), length);
@@ -176,7 +177,7 @@ absl::StatusOr<ReadStream*> OpenReadStream(const ServiceContext& context, grpc::
 grpc::ServerReadReactor<grpc::ByteBuffer>* StartWriteStream(const ServiceContext& context,
                                                             grpc::CallbackServerContext* call,
                                                             grpc::ByteBuffer* response) {
-  absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kSubmit);
+  absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kSubmit, "Arrays.Write");
   if (!who.ok()) return new Refusal<grpc::ServerReadReactor<grpc::ByteBuffer>>(who.status());
   // A daemon that drains runs no job on new data, and may leave with an upload half done; downloads go on.
   if (absl::Status status = context.AcceptsJobs(); !status.ok()) {
@@ -184,14 +185,20 @@ grpc::ServerReadReactor<grpc::ByteBuffer>* StartWriteStream(const ServiceContext
   }
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session, core::SessionUse::kHolds);
   if (!ticket.ok()) return new Refusal<grpc::ServerReadReactor<grpc::ByteBuffer>>(ticket.status());
-  return new WriteStream(context, *std::move(who), *std::move(ticket), response);
+  return new WriteStream(context, *std::move(who), PeerFor(context, *call), *std::move(ticket), response);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* StartReadStream(const ServiceContext& context,
                                                             grpc::CallbackServerContext* call,
-                                                            const grpc::ByteBuffer* request) {
-  const absl::StatusOr<ReadStream*> stream = OpenReadStream(context, call, request);
-  if (!stream.ok()) return new Refusal<grpc::ServerWriteReactor<grpc::ByteBuffer>>(stream.status());
+                                                            const grpc::ByteBuffer* bytes) {
+  using Refused = Refusal<grpc::ServerWriteReactor<grpc::ByteBuffer>>;
+  const absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kObserve, "Arrays.Read");
+  if (!who.ok()) return new Refused(who.status());
+  v1::ReadArrayRequest request;
+  if (absl::Status status = Parse(*bytes, request); !status.ok()) return new Refused(status);
+  const absl::StatusOr<ReadStream*> stream = OpenReadStream(context, *who, request);
+  NoteAct(context, "download", *who, PeerFor(context, *call), request.array_id(), "", stream.status());
+  if (!stream.ok()) return new Refused(stream.status());
   return *stream;
 }
 

@@ -87,7 +87,7 @@ std::optional<core::WallTime> Authenticator::LastCall(const std::string& name) c
   return std::nullopt;
 }
 
-absl::StatusOr<std::shared_ptr<const Token>> Authenticator::FindToken(const CallMetadata& metadata) const {
+absl::StatusOr<std::shared_ptr<const Authenticator::Known>> Authenticator::Match(const CallMetadata& metadata) const {
   const auto [first, last] = metadata.equal_range("authorization");
   if (first == last) return absl::UnauthenticatedError(kNoToken);
   const std::string_view text = View(first->second);
@@ -102,6 +102,18 @@ absl::StatusOr<std::shared_ptr<const Token>> Authenticator::FindToken(const Call
     }
   }
   if (found == nullptr) return absl::UnauthenticatedError(kWrongToken);
+  return found;
+}
+
+std::string Authenticator::NameOf(const CallMetadata& metadata) const {
+  const auto known = Match(metadata);
+  return known.ok() ? (*known)->name : "";
+}
+
+absl::StatusOr<std::shared_ptr<const Token>> Authenticator::FindToken(const CallMetadata& metadata) const {
+  const absl::StatusOr<std::shared_ptr<const Known>> known = Match(metadata);
+  if (!known.ok()) return known.status();
+  const std::shared_ptr<const Known>& found = *known;
   const std::string ask = "; ask the daemon's owner for a new one";
   if (!found->ended_how.empty())
     return absl::UnauthenticatedError(ToAbsl("token \"" + found->name + "\" " + found->ended_how + ask));

@@ -46,6 +46,8 @@ class Authenticator {
   void Add(Token token);
   // From now on its callers are told that it `ended_how`: "was revoked". Nothing happens if none of the name lives.
   void End(const std::string& name, const std::string& ended_how);
+  // The name of the token that comes with a call, whether it is good or has ended; empty: of none that is known.
+  std::string NameOf(const CallMetadata& metadata) const;
   // When the token last came with a call; nothing: never.
   std::optional<core::WallTime> LastCall(const std::string& name) const;
 
@@ -65,6 +67,9 @@ class Authenticator {
     mutable std::atomic<core::WallTime::rep> last_call{0};  // 0: none yet
   };
   using All = std::vector<std::shared_ptr<const Known>>;
+
+  // UNAUTHENTICATED without exactly one token that is known, be it good or ended.
+  absl::StatusOr<std::shared_ptr<const Known>> Match(const CallMetadata& metadata) const;
 
   std::shared_ptr<const All> all() const {
     MutexLock lock(mutex_);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status.h"
+#include "server/service/acts.h"
 
 namespace hotplate::server {
 namespace {
@@ -36,17 +37,35 @@ std::shared_ptr<const wire::JobBounds> ServiceContext::BoundsFor(const core::Pri
   return bounds;
 }
 
-absl::Status ServiceContext::KnowsCaller(const grpc::CallbackServerContext& call) const {
-  const absl::StatusOr<std::shared_ptr<const Token>> token = parts_.authenticator->FindToken(call.client_metadata());
-  return token.ok() ? CheckCertificate(**token, call) : token.status();
+void ServiceContext::NoteStranger(grpc::CallbackServerContext& call, std::string_view stream,
+                                  const absl::Status& why) const {
+  if (audit() == nullptr) return;
+  NoteRefused(*this, call, parts_.authenticator->NameOf(call.client_metadata()), stream, why);
 }
 
-absl::StatusOr<core::Principal> ServiceContext::Admit(const grpc::CallbackServerContext& call,
-                                                      core::Scope needed) const {
+absl::Status ServiceContext::KnowsCaller(grpc::CallbackServerContext& call, std::string_view stream) const {
+  const absl::StatusOr<std::shared_ptr<const Token>> token = parts_.authenticator->FindToken(call.client_metadata());
+  absl::Status known = token.ok() ? CheckCertificate(**token, call) : token.status();
+  if (!known.ok()) NoteStranger(call, stream, known);
+  return known;
+}
+
+absl::StatusOr<core::Principal> ServiceContext::Identify(const grpc::CallbackServerContext& call,
+                                                         core::Scope needed) const {
   std::shared_ptr<const Token> token;
   absl::StatusOr<core::Principal> who = parts_.authenticator->Identify(call.client_metadata(), needed, &token);
   if (!who.ok()) return who;
   if (absl::Status status = CheckCertificate(*token, call); !status.ok()) return status;
+  return who;
+}
+
+absl::StatusOr<core::Principal> ServiceContext::Admit(grpc::CallbackServerContext& call, core::Scope needed,
+                                                      std::string_view stream) const {
+  absl::StatusOr<core::Principal> who = Identify(call, needed);
+  if (!who.ok()) {
+    NoteStranger(call, stream, who.status());
+    return who;
+  }
   // Without an error: calls that leave something in the session ask again.
   engine().TouchSession(who->session, 0, core::SessionUse::kLooks).IgnoreError();
   return who;

@@ -3,7 +3,7 @@
 //
 // The life of a call:
 //   1. Admit refuses calls without a good token (auth.h), identifies the principal, checks the method's scope and notes
-//      that the session is alive.
+//      that the session is alive. The audit log is told of refusals there, and of acts when they are answered (acts.h).
 //   2. The handler translates the message (wire/), asks the engine or the arrays, and answers. It runs on one of gRPC's
 //      few threads and never waits: jobs answer through an observer, and files are opened on FileThread. Tiny jobs
 //      compute on it, within the engine's bounds of work and threads, and up to a number for each Run message.
@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "hotplate/v1/server.pb.h"
@@ -40,6 +41,7 @@
 
 namespace hotplate::server {
 
+class AuditLog;
 class GuestTokens;
 
 // Requests by clients to the process itself. Return at once.
@@ -73,7 +75,8 @@ class ServiceContext {
     std::shared_ptr<const Authenticator> authenticator;
     GuestTokens* guests = nullptr;  // outlives the context
     DaemonControl* control;
-    wire::JobBounds bounds;  // for callers who are no guests: without an allowance
+    AuditLog* audit = nullptr;  // null: there is none
+    wire::JobBounds bounds;     // for callers who are no guests: without an allowance
     wire::ReceiptFacts facts;
     v1::GetServerInfoResponse info;  // everything that does not change while the daemon runs
     ProgramSettings programs;
@@ -94,6 +97,7 @@ class ServiceContext {
   core::ArrayStore& arrays() const { return parts_.engine->arrays(); }
   const core::TelemetrySampler& telemetry() const { return *parts_.telemetry; }
   DaemonControl& control() const { return *parts_.control; }
+  AuditLog* audit() const { return parts_.audit; }
   // For the jobs of this caller. A guest's have no path but its own root.
   std::shared_ptr<const wire::JobBounds> BoundsFor(const core::Principal& who) const;
   std::uint64_t max_array_bytes() const { return parts_.bounds.max_array_bytes; }
@@ -121,8 +125,9 @@ class ServiceContext {
   const std::string& generation() const { return parts_.info.generation(); }
   OpenRunStreams& run_streams() const { return run_streams_; }
 
-  // OK, or the reason why the caller is a stranger (UNAUTHENTICATED).
-  absl::Status KnowsCaller(const grpc::CallbackServerContext& call) const;
+  // OK, or the reason why the caller is a stranger (UNAUTHENTICATED). `stream`: "Jobs.Run", for the audit log, which
+  // knows the methods of unary calls.
+  absl::Status KnowsCaller(grpc::CallbackServerContext& call, std::string_view stream = "") const;
 
   // The caller's token has ended since: a stream that tells again and again ends, too.
   bool IsOver(const core::Principal& who) const {
@@ -132,7 +137,8 @@ class ServiceContext {
 
   // The caller, if allowed. Touches the caller's session, which may have no room: calls that leave a job, an array or a
   // stream must ask for that themselves.
-  absl::StatusOr<core::Principal> Admit(const grpc::CallbackServerContext& call, core::Scope needed) const;
+  absl::StatusOr<core::Principal> Admit(grpc::CallbackServerContext& call, core::Scope needed,
+                                        std::string_view stream = "") const;
 
   // UNAVAILABLE while the daemon drains.
   absl::Status AcceptsJobs() const;
@@ -152,6 +158,10 @@ class ServiceContext {
   absl::Status CheckSize(const google::protobuf::Message& message) const { return CheckSize(message.ByteSizeLong()); }
 
  private:
+  // Admit and KnowsCaller, as far as they find out.
+  absl::StatusOr<core::Principal> Identify(const grpc::CallbackServerContext& call, core::Scope needed) const;
+  void NoteStranger(grpc::CallbackServerContext& call, std::string_view stream, const absl::Status& why) const;
+
   const Parts parts_;
   const core::SteadyTime made_ = std::chrono::steady_clock::now();
   static constexpr std::size_t kEnvironmentsAtOnce = 4;  // an interpreter that hangs holds up no other

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/service/acts.h"
 #include "server/service/programs.h"
 #include "server/service/refusal.h"
 #include "server/wire/status.h"
@@ -13,13 +14,19 @@ grpc::ServerUnaryReactor* ExecuteCall::Start(const ServiceContext& context, grpc
                                              const v1::ExecuteJobRequest& request, v1::ExecuteJobResponse& response) {
   absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kSubmit);
   if (!who.ok()) return new Refused(who.status());
-  if (absl::Status status = context.CheckSize(request); !status.ok()) return new Refused(status);
-  if (absl::Status status = context.AcceptsJobs(); !status.ok()) return new Refused(status);
-  const auto execution = std::make_shared<ExecuteCall>(context, *std::move(who), request, response);
+  std::string peer = PeerFor(context, *call);
+  absl::Status status = context.CheckSize(request);
+  if (status.ok()) status = context.AcceptsJobs();
+  if (!status.ok()) {
+    CountRun(context, *who, peer, request.job(), status);
+    return new Refused(status);
+  }
+  const auto execution = std::make_shared<ExecuteCall>(context, *std::move(who), std::move(peer), request, response);
   if (!wire::NeedsFiles(request.job())) {
     execution->Run();
   } else if (absl::Status full = context.PostForFiles(request.ByteSizeLong(), [execution] { execution->Run(); });
              !full.ok()) {
+    CountRun(context, execution->who_, execution->peer_, request.job(), full);
     execution->Answer(wire::ToGrpc(full));
   }
   execution->self_ = execution;
@@ -32,10 +39,11 @@ grpc::ServerUnaryReactor* ExecuteCall::Start(const ServiceContext& context, grpc
   return reactor;
 }
 
-ExecuteCall::ExecuteCall(const ServiceContext& context, core::Principal who, const v1::ExecuteJobRequest& request,
-                         v1::ExecuteJobResponse& response)
+ExecuteCall::ExecuteCall(const ServiceContext& context, core::Principal who, std::string peer,
+                         const v1::ExecuteJobRequest& request, v1::ExecuteJobResponse& response)
     : context_(context),
       who_(std::move(who)),
+      peer_(std::move(peer)),
       copy_(wire::NeedsFiles(request.job()) ? request.job() : v1::JobSpec()),
       spec_(wire::NeedsFiles(request.job()) ? copy_ : request.job()),
       kernel_(request.job().kernel()),
@@ -52,6 +60,7 @@ void ExecuteCall::Run() {
   const std::shared_ptr<ExecuteCall> alive = shared_from_this();
   if (cancelled_.load()) return;  // while it waited for its files
   const absl::StatusOr<core::JobId> id = Submit();
+  CountRun(context_, who_, peer_, spec_, id.status());
   if (!id.ok()) return Answer(wire::ToGrpc(id.status()));
   // A client that went away before the engine had the job.
   if (cancelled_.load()) GiveUp();

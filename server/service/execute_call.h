@@ -17,8 +17,8 @@ class ExecuteCall final : public grpc::ServerUnaryReactor,
   static grpc::ServerUnaryReactor* Start(const ServiceContext& context, grpc::CallbackServerContext* call,
                                          const v1::ExecuteJobRequest& request, v1::ExecuteJobResponse& response);
 
-  ExecuteCall(const ServiceContext& context, core::Principal who, const v1::ExecuteJobRequest& request,
-              v1::ExecuteJobResponse& response);
+  ExecuteCall(const ServiceContext& context, core::Principal who, std::string peer,
+              const v1::ExecuteJobRequest& request, v1::ExecuteJobResponse& response);
 
   void OnChange(const core::JobId& id, std::uint64_t tag, const core::StateChange& event,
                 const std::shared_ptr<const core::JobEnd>& end) override;
@@ -41,6 +41,7 @@ class ExecuteCall final : public grpc::ServerUnaryReactor,
 
   const ServiceContext& context_;
   const core::Principal who_;
+  const std::string peer_;
   // The request lives until Finish, which a cancel may call while the files' thread still reads the job: then a copy.
   const v1::JobSpec copy_;
   const v1::JobSpec& spec_;

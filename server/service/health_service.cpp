@@ -110,7 +110,7 @@ grpc::ServerUnaryReactor* HealthService::Check(grpc::CallbackServerContext* call
 
 grpc::ServerWriteReactor<HealthCheckResponse>* HealthService::Watch(grpc::CallbackServerContext* call,
                                                                     const HealthCheckRequest* request) {
-  absl::Status status = context_.KnowsCaller(*call);
+  absl::Status status = context_.KnowsCaller(*call, "Health.Watch");
   // It is kept as long as the call goes on.
   if (status.ok() && request->service().size() > kLongestService) {
     status = InvalidField("service", "service has " + std::to_string(request->service().size()) + " characters; " +

@@ -11,8 +11,10 @@
 #include <functional>
 #include <new>
 #include <string>
+#include <string_view>
 
 #include "kernels/base/status.h"
+#include "server/service/acts.h"
 #include "server/service/context.h"
 #include "server/service/refusal.h"
 #include "server/service/reused_message.h"
@@ -40,7 +42,7 @@ absl::Status Parse(const grpc::ByteBuffer& bytes, Message& message) {
 template <typename Request, typename Response>
 class UnaryMessages final : public grpc::MessageAllocator<grpc::ByteBuffer, Response> {
  public:
-  class OneCall final : public grpc::MessageHolder<grpc::ByteBuffer, Response> {
+  class OneCall final : public grpc::MessageHolder<grpc::ByteBuffer, Response>, public UnaryCall {
    public:
     OneCall() {
       this->set_request(&bytes_);
@@ -51,6 +53,8 @@ class UnaryMessages final : public grpc::MessageAllocator<grpc::ByteBuffer, Resp
     absl::StatusOr<const Request*> Parsed() {
       if (absl::Status status = Parse(bytes_, *request_); !status.ok()) return status;
       bytes_.Clear();
+      asked = request_;
+      answer = this->response();
       return request_;
     }
 
@@ -75,31 +79,35 @@ class ParsedService : public Base {
              grpc::ServerUnaryReactor* (Self::*method)(grpc::CallbackServerContext*, const Request*, Response*)) {
     using Messages = UnaryMessages<Request, Response>;
     static Messages messages;  // without a state
+    const google::protobuf::MethodDescriptor* const described = MethodOf(name);
     auto* handler = new grpc::internal::CallbackUnaryHandler<grpc::ByteBuffer, Response>(
-        [this, method](grpc::CallbackServerContext* call, const grpc::ByteBuffer*,
-                       Response* response) -> grpc::ServerUnaryReactor* {
+        [this, method, described](grpc::CallbackServerContext* call, const grpc::ByteBuffer*,
+                                  Response* response) -> grpc::ServerUnaryReactor* {
           auto& mine = static_cast<typename Messages::OneCall&>(*call->GetRpcAllocatorState());
+          mine.method = described;
           const absl::StatusOr<const Request*> request = mine.Parsed();
           if (!request.ok()) return Malformed<grpc::ServerUnaryReactor>(call, request.status());
           return (static_cast<Self*>(this)->*method)(call, *request, response);
         });
     handler->SetMessageAllocator(&messages);
-    this->MarkMethodRawCallback(IndexOf(name), handler);
+    this->MarkMethodRawCallback(described->index(), handler);
   }
 
   // The same of a method that answers with a stream. The request lives as long as `method` runs.
   template <typename Self, typename Request, typename Response>
   void ServerStream(const char* name,
                     grpc::ServerWriteReactor<Response>* (Self::*method)(grpc::CallbackServerContext*, const Request*)) {
-    this->MarkMethodRawCallback(
-        IndexOf(name), new grpc::internal::CallbackServerStreamingHandler<grpc::ByteBuffer, Response>(
-                           [this, method](grpc::CallbackServerContext* call,
-                                          const grpc::ByteBuffer* bytes) -> grpc::ServerWriteReactor<Response>* {
-                             Request request;
-                             const absl::Status status = Parse(*bytes, request);
-                             if (!status.ok()) return Malformed<grpc::ServerWriteReactor<Response>>(call, status);
-                             return (static_cast<Self*>(this)->*method)(call, &request);
-                           }));
+    const google::protobuf::MethodDescriptor* const described = MethodOf(name);
+    auto* handler = new grpc::internal::CallbackServerStreamingHandler<grpc::ByteBuffer, Response>(
+        [this, method, described](grpc::CallbackServerContext* call,
+                                  const grpc::ByteBuffer* bytes) -> grpc::ServerWriteReactor<Response>* {
+          using Reactor = grpc::ServerWriteReactor<Response>;
+          Request request;
+          const absl::Status status = Parse(*bytes, request);
+          if (!status.ok()) return Malformed<Reactor>(call, status, ShortName(*described));
+          return (static_cast<Self*>(this)->*method)(call, &request);
+        });
+    this->MarkMethodRawCallback(described->index(), handler);
   }
 
   // For a method whose handler parses its messages.
@@ -107,22 +115,23 @@ class ParsedService : public Base {
   void BidiStream(
       const char* name,
       std::function<grpc::ServerBidiReactor<grpc::ByteBuffer, Response>*(grpc::CallbackServerContext*)> method) {
-    this->MarkMethodRawCallback(IndexOf(name),
+    this->MarkMethodRawCallback(MethodOf(name)->index(),
                                 new grpc::internal::CallbackBidiHandler<grpc::ByteBuffer, Response>(std::move(method)));
   }
 
   const ServiceContext& context_;
 
  private:
-  static int IndexOf(const char* name) {
+  static const google::protobuf::MethodDescriptor* MethodOf(const char* name) {
     const auto* pool = google::protobuf::DescriptorPool::generated_pool();
-    return pool->FindServiceByName(Generated::service_full_name())->FindMethodByName(name)->index();
+    return pool->FindServiceByName(Generated::service_full_name())->FindMethodByName(name);
   }
 
   // Callers without a token get that error first.
   template <typename Reactor>
-  Reactor* Malformed(grpc::CallbackServerContext* call, const absl::Status& malformed) const {
-    const absl::Status known = context_.KnowsCaller(*call);
+  Reactor* Malformed(grpc::CallbackServerContext* call, const absl::Status& malformed,
+                     std::string_view stream = "") const {
+    const absl::Status known = context_.KnowsCaller(*call, stream);
     return new Refusal<Reactor>(known.ok() ? malformed : known);
   }
 };

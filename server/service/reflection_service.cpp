@@ -85,7 +85,8 @@ class ReflectionService::Stream final : public Reactor {
 ReflectionService::ReflectionService(const ServiceContext& context, std::vector<std::string> services)
     : ParsedService(context), services_(std::move(services)) {
   BidiStream<ServerReflectionResponse>("ServerReflectionInfo", [this](grpc::CallbackServerContext* call) -> Reactor* {
-    if (absl::Status status = context_.KnowsCaller(*call); !status.ok()) return new Refusal<Reactor>(status);
+    if (absl::Status status = context_.KnowsCaller(*call, "ServerReflection.ServerReflectionInfo"); !status.ok())
+      return new Refusal<Reactor>(status);
     return new Stream(services_);
   });
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/base/status.h"
+#include "server/service/acts.h"
 #include "server/service/parsed_service.h"
 #include "server/service/programs.h"
 #include "server/service/refusal.h"
@@ -27,19 +28,21 @@ using RunReactor = grpc::ServerBidiReactor<grpc::ByteBuffer, v1::RunJobsResponse
 }  // namespace
 
 RunReactor* RunCall::Start(const ServiceContext& context, grpc::CallbackServerContext* call) {
-  absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kSubmit);
+  absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kSubmit, "Jobs.Run");
   if (!who.ok()) return new Refusal<RunReactor>(who.status());
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session, core::SessionUse::kHolds);
   if (!ticket.ok()) return new Refusal<RunReactor>(ticket.status());
-  const auto stream = std::make_shared<RunCall>(context, *std::move(who), *std::move(ticket));
+  const auto stream = std::make_shared<RunCall>(context, *std::move(who), PeerFor(context, *call), *std::move(ticket));
   stream->Begin();
   context.run_streams().Add(stream);
   stream->Read();
   return stream.get();
 }
 
-RunCall::RunCall(const ServiceContext& context, core::Principal who, StreamTicket ticket)
-    : UpdateStream(context, std::move(ticket), Outbox::StatesBeforeEnd::kDropped), who_(std::move(who)) {}
+RunCall::RunCall(const ServiceContext& context, core::Principal who, std::string peer, StreamTicket ticket)
+    : UpdateStream(context, std::move(ticket), Outbox::StatesBeforeEnd::kDropped),
+      who_(std::move(who)),
+      peer_(std::move(peer)) {}
 
 void RunCall::Read() {
   request_.Lend();
@@ -112,25 +115,25 @@ void RunCall::FindRepeatedTags() {
 
 void RunCall::BeginJob(const v1::RunJobsRequest::Start& start) {
   if (!request_size_.ok()) {
-    Refuse(start.tag(), request_size_);
+    RefuseJob(start, request_size_);
   } else if (std::binary_search(repeated_.begin(), repeated_.end(), next_start_)) {
-    Refuse(start.tag(), InvalidField("tag", "tag " + std::to_string(start.tag()) +
-                                                " is given to two jobs of one request; give every job its own"));
+    RefuseJob(start, InvalidField("tag", "tag " + std::to_string(start.tag()) +
+                                             " is given to two jobs of one request; give every job its own"));
   } else if (absl::Status status = Reserve(start.tag(), start.job()); !status.ok()) {
-    Refuse(start.tag(), status);
+    RefuseJob(start, status);
   } else if (!wire::NeedsFiles(start.job()) && !MayNameOneThatWaits(start.job())) {
     const bool may_run_here = next_start_ < kRunHereAtMost && std::chrono::steady_clock::now() < run_until_;
-    StartJob(start.tag(), start.job(), may_run_here);
+    StartJob(start, may_run_here);
   } else {
     ++waiting_for_files_;
     auto later = [self = this->shared_from_this(), this, start] {
-      StartJob(start.tag(), start.job(), /*may_run_here=*/false);
+      StartJob(start, /*may_run_here=*/false);
       --waiting_for_files_;
     };
     const absl::Status posted = context_.PostForFiles(start.ByteSizeLong(), std::move(later));
     if (posted.ok()) return;
     --waiting_for_files_;
-    Drop(start.tag(), posted);
+    Drop(start, posted);
   }
 }
 
@@ -164,9 +167,11 @@ absl::StatusOr<core::JobId> RunCall::Submit(std::uint64_t tag, const v1::JobSpec
   return id;
 }
 
-void RunCall::StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here) {
-  const absl::StatusOr<core::JobId> id = Submit(tag, spec, may_run_here);
-  if (!id.ok()) return Drop(tag, id.status());
+void RunCall::StartJob(const v1::RunJobsRequest::Start& start, bool may_run_here) {
+  const std::uint64_t tag = start.tag();
+  const absl::StatusOr<core::JobId> id = Submit(tag, start.job(), may_run_here);
+  if (!id.ok()) return Drop(start, id.status());
+  CountRun(context_, who_, peer_, start.job(), absl::OkStatus());
   bool cancel = false, gone = false;
   {
     MutexLock lock(mutex_);
@@ -232,26 +237,35 @@ void RunCall::OnGone() {
   }
 }
 
-void RunCall::Drop(std::uint64_t tag, const absl::Status& status) {
+void RunCall::RefuseJob(const v1::RunJobsRequest::Start& start, const absl::Status& status) {
+  CountRun(context_, who_, peer_, start.job(), status);
+  Refuse(start.tag(), status);
+}
+
+void RunCall::Drop(const v1::RunJobsRequest::Start& start, const absl::Status& status) {
   {
     MutexLock lock(mutex_);
-    active_.erase(tag);
+    active_.erase(start.tag());
   }
-  Refuse(tag, status);
+  RefuseJob(start, status);
   MutexLock lock(mutex_);
   CloseIfDone(lock);
 }
 
 void RunCall::CancelTag(std::uint64_t tag) {
   core::JobId id;
+  std::string kernel;
   {
     MutexLock lock(mutex_);
     const auto active = active_.find(tag);
     if (active == active_.end()) return;  // it has ended meanwhile
     active->second.cancel_requested = true;
     id = active->second.id;
+    kernel = active->second.kernel;
   }
-  if (!id.empty()) context_.engine().Cancel(who_, id).IgnoreError();
+  if (id.empty()) return;
+  const absl::Status cancelled = context_.engine().Cancel(who_, id).status();
+  NoteAct(context_, "cancel", who_, peer_, id.value(), kernel, cancelled);
 }
 
 std::string RunCall::EndedLocked(std::uint64_t tag) {

@@ -21,7 +21,7 @@ class RunCall final
   static grpc::ServerBidiReactor<grpc::ByteBuffer, v1::RunJobsResponse>* Start(const ServiceContext& context,
                                                                                grpc::CallbackServerContext* call);
 
-  RunCall(const ServiceContext& context, core::Principal who, StreamTicket ticket);
+  RunCall(const ServiceContext& context, core::Principal who, std::string peer, StreamTicket ticket);
 
   void OnReadDone(bool ok) noexcept override;
 
@@ -53,7 +53,7 @@ class RunCall final
   // Finds tags of request_ that occur twice: whether the first job has ended by the second must not matter.
   void FindRepeatedTags();
   // Begins a job or refuses it. May wait for files, if the spec needs them.
-  void StartJob(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here);
+  void StartJob(const v1::RunJobsRequest::Start& start, bool may_run_here);
   absl::StatusOr<core::JobId> Submit(std::uint64_t tag, const v1::JobSpec& spec, bool may_run_here);
   // What the function of this tag prints goes to the client, while the client takes it.
   void Hear(std::uint64_t tag, const std::shared_ptr<ProgramStreams>& streams);
@@ -63,11 +63,13 @@ class RunCall final
   bool MayNameOneThatWaits(const v1::JobSpec& spec) const;
   // Reserves the tag, or says why it cannot be used.
   absl::Status Reserve(std::uint64_t tag, const v1::JobSpec& spec);
-  void Drop(std::uint64_t tag, const absl::Status& status);
+  void RefuseJob(const v1::RunJobsRequest::Start& start, const absl::Status& status);
+  void Drop(const v1::RunJobsRequest::Start& start, const absl::Status& status);  // the same once its tag is reserved
   void CancelTag(std::uint64_t tag);
   void CloseIfDone(MutexLock& lock) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const core::Principal who_;
+  const std::string peer_;
   grpc::ByteBuffer bytes_;  // as it was read; lent with request_
   ReusedMessage<v1::RunJobsRequest> request_;
   int next_start_ = 0;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "server/service/acts.h"
 #include "server/service/parsed_service.h"
 #include "server/service/programs.h"
 #include "server/service/refusal.h"
@@ -12,19 +13,21 @@
 namespace hotplate::server {
 
 RunProgramCall::Reactor* RunProgramCall::Start(const ServiceContext& context, grpc::CallbackServerContext* call) {
-  absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kCode);
+  absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kCode, "Programs.Run");
   if (!who.ok()) return new Refusal<Reactor>(who.status());
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session, core::SessionUse::kHolds);
   if (!ticket.ok()) return new Refusal<Reactor>(ticket.status());
-  const auto call_of_it = std::make_shared<RunProgramCall>(context, *std::move(who), *std::move(ticket));
+  const auto call_of_it =
+      std::make_shared<RunProgramCall>(context, *std::move(who), PeerFor(context, *call), *std::move(ticket));
   call_of_it->self_ = call_of_it;
   context.engine().Subscribe(call_of_it);
   call_of_it->Read();
   return call_of_it.get();
 }
 
-RunProgramCall::RunProgramCall(const ServiceContext& context, core::Principal who, StreamTicket ticket)
-    : context_(context), who_(std::move(who)), ticket_(std::move(ticket)) {}
+RunProgramCall::RunProgramCall(const ServiceContext& context, core::Principal who, std::string peer,
+                               StreamTicket ticket)
+    : context_(context), who_(std::move(who)), peer_(std::move(peer)), ticket_(std::move(ticket)) {}
 
 void RunProgramCall::Read() { StartRead(&bytes_); }
 
@@ -84,6 +87,10 @@ bool RunProgramCall::Obey(v1::RunProgramRequest& request) {
 }
 
 void RunProgramCall::Begin(const v1::Program& program) {
+  {
+    MutexLock lock(mutex_);
+    name_ = NameOfProgram(program);
+  }
   absl::Status status = context_.AcceptsJobs();
   if (status.ok()) {
     status =
@@ -118,11 +125,14 @@ void RunProgramCall::Submit(const v1::Program& program) {
   const absl::StatusOr<core::JobId> id = context_.engine().Submit(who_, *std::move(job), shared_from_this(), 0);
   if (!id.ok()) return Refuse(id.status());
   bool broken = false;
+  std::string name;
   {
     MutexLock lock(mutex_);
     id_ = *id;
     broken = broken_ || refusal_;
+    name = name_;
   }
+  NoteAct(context_, "run", who_, peer_, id->value(), name, absl::OkStatus());
   // A stream that broke meanwhile was forgotten without this job.
   if (broken) return context_.engine().Unsubscribe(shared_from_this(), core::Engine::OnDisconnect::kCancelNow);
   Advance();
@@ -214,14 +224,18 @@ void RunProgramCall::OnWriteDone(bool ok) noexcept {
 }
 
 void RunProgramCall::Refuse(const absl::Status& status) {
+  bool later = false;
+  std::string name;  // empty: no program came, or it is a job by now
   {
     MutexLock lock(mutex_);
     if (finished_ || broken_) return;
     refusal_ = status;
-    if (writing_) return;  // it is told when that is done
-    finished_ = true;
+    later = writing_;  // it is told when that is done
+    finished_ = !later;
+    if (id_.empty()) name = name_;
   }
-  Finish(wire::ToGrpc(status));
+  if (!name.empty()) NoteAct(context_, "run", who_, peer_, "", name, status);
+  if (!later) Finish(wire::ToGrpc(status));
 }
 
 void RunProgramCall::OnCancel() noexcept { Break(); }

@@ -28,7 +28,7 @@ class RunProgramCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, v1
   using Reactor = grpc::ServerBidiReactor<grpc::ByteBuffer, v1::RunProgramResponse>;
   static Reactor* Start(const ServiceContext& context, grpc::CallbackServerContext* call);
 
-  RunProgramCall(const ServiceContext& context, core::Principal who, StreamTicket ticket);
+  RunProgramCall(const ServiceContext& context, core::Principal who, std::string peer, StreamTicket ticket);
 
   void OnReadDone(bool ok) noexcept override;
   void OnWriteDone(bool ok) noexcept override;
@@ -59,6 +59,7 @@ class RunProgramCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, v1
 
   const ServiceContext& context_;
   const core::Principal who_;
+  const std::string peer_;
   const std::shared_ptr<ProgramStreams> streams_ = std::make_shared<ProgramStreams>(/*has_client=*/true);
   grpc::ByteBuffer bytes_;           // as it was read
   v1::RunProgramResponse response_;  // belongs to whoever set writing_
@@ -72,6 +73,7 @@ class RunProgramCall final : public grpc::ServerBidiReactor<grpc::ByteBuffer, v1
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // Finish was called
   bool broken_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<absl::Status> refusal_ ABSL_GUARDED_BY(mutex_);
+  std::string name_ ABSL_GUARDED_BY(mutex_);  // NameOfProgram, once the program came
   std::string kernel_ ABSL_GUARDED_BY(mutex_);
   core::JobId id_ ABSL_GUARDED_BY(mutex_);
   std::deque<core::StateChange> changes_ ABSL_GUARDED_BY(mutex_);

@@ -101,7 +101,7 @@ class TelemetryStream final : public TelemetryReactor {
 
 absl::StatusOr<TelemetryReactor*> Open(const ServiceContext& context, grpc::CallbackServerContext* call,
                                        const v1::WatchTelemetryRequest& request) {
-  const absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kObserve);
+  const absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kObserve, "Telemetry.Watch");
   if (!who.ok()) return who.status();
   core::nanoseconds interval = kDefault;
   if (request.has_interval()) {

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "server/service/acts.h"
 #include "server/service/context.h"
 #include "server/wire/status.h"
 
@@ -16,7 +17,9 @@ grpc::ServerUnaryReactor* AnswerNow(const ServiceContext& context, grpc::Callbac
                                     core::Scope needed, Answer&& answer) {
   grpc::ServerUnaryReactor* reactor = call->DefaultReactor();
   const absl::StatusOr<core::Principal> who = context.Admit(*call, needed);
-  reactor->Finish(wire::ToGrpc(who.ok() ? answer(*who) : who.status()));
+  const absl::Status status = who.ok() ? answer(*who) : who.status();
+  if (who.ok()) NoteCall(context, *call, who->token, status);
+  reactor->Finish(wire::ToGrpc(status));
   return reactor;
 }
 
@@ -27,8 +30,15 @@ grpc::ServerUnaryReactor* AnswerWhenDone(const ServiceContext& context, grpc::Ca
                                          core::Scope needed, Start&& start) {
   grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
   const absl::StatusOr<core::Principal> who = context.Admit(*call, needed);
-  const auto finish = [reactor](const absl::Status& status) { reactor->Finish(wire::ToGrpc(status)); };
-  if (absl::Status refused = who.ok() ? start(*who, finish) : who.status(); !refused.ok()) finish(refused);
+  if (!who.ok()) {
+    reactor->Finish(wire::ToGrpc(who.status()));
+    return reactor;
+  }
+  const auto finish = [reactor, &context, call, token = who->token](const absl::Status& status) {
+    NoteCall(context, *call, token, status);
+    reactor->Finish(wire::ToGrpc(status));
+  };
+  if (absl::Status refused = start(*who, finish); !refused.ok()) finish(refused);
   return reactor;
 }
 

@@ -11,7 +11,7 @@ using WatchReactor = grpc::ServerWriteReactor<v1::WatchJobResponse>;
 
 WatchReactor* WatchStream::Start(const ServiceContext& context, grpc::CallbackServerContext* call,
                                  const v1::WatchJobRequest& request) {
-  const absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kObserve);
+  const absl::StatusOr<core::Principal> who = context.Admit(*call, core::Scope::kObserve, "Jobs.Watch");
   if (!who.ok()) return new Refusal<WatchReactor>(who.status());
   const core::JobId id(request.job_id().substr(0, 128));
   DurableJobs* const durable = context.durable();

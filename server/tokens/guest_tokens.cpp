@@ -264,6 +264,7 @@ void GuestTokens::LookForExpired(const std::stop_token& stop) {
     for (const std::string& name : names) {
       const std::uint32_t jobs = options_.end(name, "was cancelled: its token has expired");
       options_.note(absl::StrCat("token ", Quoted(name), " has expired; ", jobs, " of its jobs are cancelled"));
+      if (options_.expired) options_.expired(name);
     }
   }
 }

@@ -38,7 +38,8 @@ class GuestTokens {
     std::shared_ptr<core::Allowances> allowances;
     // Ends the jobs and sessions of a token, for this reason; returns how many jobs. Called without a lock.
     std::function<std::uint32_t(const std::string& token, const std::string& why)> end;
-    std::function<void(const std::string& line)> note, warn;  // for the log
+    std::function<void(const std::string&line)> note, warn;  // for the log
+    std::function<void(const std::string& token)> expired;   // while this daemon ran; may be empty
   };
   // Reads the tokens that the daemon before this one had. Those that cannot be had again are named in the log.
   explicit GuestTokens(Options options);

@@ -103,12 +103,15 @@ TEST_F(GuestAuthTest, ASessionIsOfOneToken) {
 TEST_F(GuestAuthTest, OneThatEndedIsToldHow) {
   authenticator_.End("anna", "was revoked");
   authenticator_.End("nobody", "was revoked");
+  const std::string bearer = "Bearer " + kWatcherSecret;
+  EXPECT_EQ(authenticator_.NameOf({{"authorization", bearer}}), "anna") << "the audit log is to tell who tries";
   EXPECT_EQ(Anna().status().code(), absl::StatusCode::kUnauthenticated);
   EXPECT_THAT(std::string(Anna().status().message()), HasSubstr("token \"anna\" was revoked"));
   Token again{"anna", std::string(64, 'c'), core::Scope::kSubmit};
   again.certificate_name = "hotplate client anna";
   authenticator_.Add(again);
   EXPECT_THAT(std::string(Anna().status().message()), HasSubstr("not this daemon's")) << "the older one is forgotten";
+  EXPECT_EQ(authenticator_.NameOf({{"authorization", bearer}}), "");
 }
 
 TEST_F(GuestAuthTest, OneThatHasExpiredIsToldWhen) {

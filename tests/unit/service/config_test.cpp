@@ -94,6 +94,15 @@ TEST_F(ConfigTest, TheCacheIsWhereItIsSaidToBe) {
   EXPECT_EQ(Good({"--cache", "here"}).cache, "/current/here");
 }
 
+TEST_F(ConfigTest, TheAuditLogIsBesideTheRecordsUnlessSomebodySays) {
+  EXPECT_EQ(Good({"--name", "x"}).audit_log, folder_.path() + "/.hotplate/audit/x.jsonl");
+  EXPECT_EQ(Good({"--audit-log", "here.jsonl"}).audit_log, "/current/here.jsonl");
+  EXPECT_EQ(Good({"--audit-log", "off"}).audit_log, "off");
+  EXPECT_EQ(Good({}).audit_bytes, std::uint64_t{16} << 20);
+  EXPECT_EQ(Good({"--audit-bytes", "2MiB"}).audit_bytes, std::uint64_t{2} << 20);
+  EXPECT_THAT(Refusal({"--audit-bytes", "1kB"}), HasSubstr("from 1MiB"));
+}
+
 TEST_F(ConfigTest, SavedArraysTakeHalfOfTheRoomOrAsMuchAsIsSaid) {
   EXPECT_EQ(Good({}).saved_bytes, kHalfOfTheRoom);
   EXPECT_EQ(Good({"--saved-bytes", "2GiB"}).saved_bytes, std::uint64_t{2} << 30);

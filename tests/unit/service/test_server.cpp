@@ -26,7 +26,15 @@ TestServer::TestServer(Options options)
   authenticator_ = std::make_shared<const Authenticator>(
       std::vector<Token>{{"owner", kToken, core::Scope::kAdmin}, {"watcher", kWatcherToken, core::Scope::kObserve}});
 
+  if (options_.audit) {
+    AuditLog::Options audit;
+    audit.file = folder_.File("audit.jsonl");
+    audit.generation = "g1";
+    audit.warn = [](const std::string& line) { ADD_FAILURE() << line; };
+    audit_ = AuditLog::Open(std::move(audit)).value();
+  }
   ServiceContext::Parts parts;
+  parts.audit = audit_.get();
   parts.engine = engine_.get();
   parts.telemetry = telemetry_.get();
   parts.authenticator = authenticator_;
@@ -66,6 +74,11 @@ void AddTls(ListenOptions& options) {
   options.identity = MakeDaemonIdentity().value();
   options.client_roots = authority.certificate_pem();
   options.client = authority.MakeClient("owner").value();
+}
+
+std::string TestServer::AuditText() const {
+  audit_->Write(AuditLog::Sums::kAll);
+  return ReadText(folder_.File("audit.jsonl"));
 }
 
 TestServer::~TestServer() { server_->Shutdown(std::chrono::system_clock::now()); }

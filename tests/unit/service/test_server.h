@@ -16,6 +16,7 @@
 #include "hotplate/v1/server.grpc.pb.h"
 #include "hotplate/v1/telemetry.grpc.pb.h"
 #include "kernels/devices/device.h"
+#include "server/audit_log.h"
 #include "server/service/grpc_server.h"
 #include "tests/temporary_folder.h"
 
@@ -77,6 +78,7 @@ class TestServer {
     std::function<std::unique_ptr<Device>()> more;  // a device beside it
     v1::Allocation allocation;
     std::function<std::optional<core::WallTime>()> allocation_end;
+    bool audit = false;  // keeps an audit log
   };
   static Options OptionsWith(bool tls, const std::string& unix_socket = "",
                              std::uint64_t message_bytes = std::uint64_t{8} << 20) {
@@ -102,6 +104,8 @@ class TestServer {
   GrpcServer& server() { return *server_; }
   const ServiceContext& context() const { return *context_; }
   const std::string& folder() const { return folder_.path(); }
+  // All that the audit log has until now, sums too.
+  std::string AuditText() const;
 
   static const std::string kToken, kWatcherToken, kSession;
 
@@ -113,6 +117,7 @@ class TestServer {
   std::unique_ptr<core::Engine> engine_;
   std::unique_ptr<core::TelemetrySampler> telemetry_;
   RecordedControl control_;
+  std::unique_ptr<AuditLog> audit_;
   std::optional<Identity> identity_, client_identity_;
   std::shared_ptr<const Authenticator> authenticator_;
   std::unique_ptr<ServiceContext> context_;

@@ -1,0 +1,176 @@
+#include "server/service/acts.h"
+
+#include <google/protobuf/descriptor.h>
+
+#include <cstdlib>
+#include <functional>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "hotplate/v1/arrays.pb.h"
+#include "hotplate/v1/environments.pb.h"
+#include "hotplate/v1/server.pb.h"
+#include "hotplate/v1/tokens.pb.h"
+#include "server/audit_log.h"
+#include "server/service/context.h"
+
+namespace hotplate::server {
+namespace {
+
+constexpr std::size_t kLongestNameOfAct = 128;
+
+// AuditLog::Act::object and name.
+struct DoneTo {
+  std::string object, name;
+};
+using ReadDoneTo =
+    std::function<DoneTo(const google::protobuf::Message& request, const google::protobuf::Message& response)>;
+
+// The object is a field of the request.
+template <typename Request>
+ReadDoneTo Field(const std::string& (Request::*field)() const) {
+  return [field](const google::protobuf::Message& request, const google::protobuf::Message&) {
+    return DoneTo{(static_cast<const Request&>(request).*field)(), ""};
+  };
+}
+
+template <typename Request, typename Response, typename Read>
+ReadDoneTo Both(Read read) {
+  return [read](const google::protobuf::Message& request, const google::protobuf::Message& response) -> DoneTo {
+    return read(static_cast<const Request&>(request), static_cast<const Response&>(response));
+  };
+}
+
+// A job that calls a function has the label that its caller chose.
+std::string_view NameOfJob(const v1::JobSpec& job) {
+  const std::string& name = job.has_function() && !job.label().empty() ? job.label() : job.kernel();
+  return std::string_view(name).substr(0, kLongestNameOfAct);
+}
+
+struct ActRow {
+  const char* method;
+  const char* act;
+  ReadDoneTo done_to = nullptr;
+};
+
+// The end of one's own session is no act: a client that just goes away has the same effect.
+std::vector<ActRow> ActRows() {
+  return {
+      {"Jobs.Submit", "submit",
+       Both<v1::SubmitJobRequest, v1::SubmitJobResponse>([](const auto& request, const auto& response) {
+         return DoneTo{response.job_id(), std::string(NameOfJob(request.job()))};
+       })},
+      {"Jobs.Cancel", "cancel", Field(&v1::CancelJobRequest::job_id)},
+      {"Jobs.FetchResult", "fetch", Field(&v1::FetchResultRequest::job_id)},
+      {"Programs.Submit", "submit",
+       Both<v1::SubmitProgramRequest, v1::SubmitProgramResponse>([](const auto& request, const auto& response) {
+         return DoneTo{response.job_id(), std::string(NameOfProgram(request.program()))};
+       })},
+      {"Programs.Signal", "signal", Field(&v1::SignalProgramRequest::job_id)},
+      {"Programs.PutFunction", "function.put", Field(&v1::PutFunctionRequest::name)},
+      {"Programs.RestartWorkers", "workers.restart"},
+      {"Programs.AddEnvironment", "environment.add", Field(&v1::AddEnvironmentRequest::name)},
+      {"Programs.RemoveEnvironment", "environment.remove", Field(&v1::RemoveEnvironmentRequest::name)},
+      {"Arrays.Create", "put",
+       Both<v1::CreateArrayRequest, v1::CreateArrayResponse>([](const auto& request, const auto& response) {
+         return DoneTo{response.array().id(), request.name()};
+       })},
+      {"Arrays.Free", "free", Field(&v1::FreeArrayRequest::array_id)},
+      {"Arrays.Renew", "renew", Field(&v1::RenewArrayRequest::array_id)},
+      {"Arrays.Save", "save", Field(&v1::SaveArrayRequest::array_id)},
+      {"Server.Drain", "drain"},
+      {"Server.Shutdown", "shutdown"},
+      {"Server.ClearCaches", "cache.clear",
+       Both<v1::ClearCachesRequest, v1::ClearCachesResponse>([](const auto& request, const auto&) {
+         return DoneTo{absl::StrJoin(request.names(), " "), ""};
+       })},
+      {"Server.PruneJournal", "journal.prune"},
+      {"Tokens.Create", "token.create",
+       Both<v1::CreateTokenRequest, v1::CreateTokenResponse>([](const auto& request, const auto&) {
+         return DoneTo{request.token().name(), ""};
+       })},
+      {"Tokens.Revoke", "token.revoke", Field(&v1::RevokeTokenRequest::name)},
+  };
+}
+
+const std::unordered_map<const google::protobuf::MethodDescriptor*, ActRow>& ActTable() {
+  static const auto table = [] {
+    std::unordered_map<const google::protobuf::MethodDescriptor*, ActRow> rows;
+    for (ActRow& row : ActRows()) {
+      const auto* method = google::protobuf::DescriptorPool::generated_pool()->FindMethodByName(
+          "hotplate.v1." + std::string(row.method));
+      if (method == nullptr) std::abort();  // a row names a method that there is not
+      rows.emplace(method, std::move(row));
+    }
+    return rows;
+  }();
+  return table;
+}
+
+const UnaryCall* UnaryCallOf(grpc::CallbackServerContext& call) {
+  return dynamic_cast<const UnaryCall*>(call.GetRpcAllocatorState());
+}
+
+}  // namespace
+
+std::string_view NameOfProgram(const v1::Program& program) {
+  const std::string& name = program.label().empty() ? program.kind() : program.label();
+  return name.empty() ? "exec" : std::string_view(name).substr(0, kLongestNameOfAct);
+}
+
+std::string ShortName(const google::protobuf::MethodDescriptor& method) {
+  return method.service()->name() + "." + method.name();
+}
+
+std::string AddressIn(std::string_view peer) {
+  const std::size_t colon = peer.find(':');
+  const std::string_view family = peer.substr(0, colon);
+  if (family != "ipv4" && family != "ipv6") return std::string(family);
+  std::string_view address = peer.substr(colon + 1);
+  address = address.substr(0, address.rfind(':'));  // without the port
+  // gRPC writes brackets as a URI has to, and some of its versions as they are.
+  for (const std::string_view bracket : {"%5B", "["}) {
+    if (address.starts_with(bracket)) address.remove_prefix(bracket.size());
+  }
+  for (const std::string_view bracket : {"%5D", "]"}) {
+    if (address.ends_with(bracket)) address.remove_suffix(bracket.size());
+  }
+  return std::string(address);
+}
+
+std::string PeerFor(const ServiceContext& context, const grpc::CallbackServerContext& call) {
+  return context.audit() != nullptr ? AddressIn(call.peer()) : "";
+}
+
+void NoteCall(const ServiceContext& context, grpc::CallbackServerContext& call, const std::string& token,
+              const absl::Status& answer) {
+  const UnaryCall* const unary = context.audit() != nullptr ? UnaryCallOf(call) : nullptr;
+  if (unary == nullptr) return;
+  const auto found = ActTable().find(unary->method);
+  if (found == ActTable().end()) return NoteRefused(context, call, token, "", answer);
+  const ActRow& row = found->second;
+  const DoneTo done_to = row.done_to ? row.done_to(*unary->asked, *unary->answer) : DoneTo();
+  context.audit()->Note({row.act, token, PeerFor(context, call), done_to.object, done_to.name, answer});
+}
+
+void NoteRefused(const ServiceContext& context, grpc::CallbackServerContext& call, const std::string& token,
+                 std::string_view stream, const absl::Status& why) {
+  const bool lacks_right = absl::IsUnauthenticated(why) || absl::IsPermissionDenied(why);
+  if (context.audit() == nullptr || !lacks_right) return;
+  std::string method(stream);
+  if (const UnaryCall* const unary = UnaryCallOf(call); unary != nullptr) method = ShortName(*unary->method);
+  context.audit()->Count({"refused", token, PeerFor(context, call), method, "", why});
+}
+
+void NoteAct(const ServiceContext& context, std::string_view act, const core::Principal& who, std::string_view peer,
+             std::string_view object, std::string_view name, const absl::Status& result) {
+  if (context.audit() != nullptr) context.audit()->Note({act, who.token, peer, object, name, result});
+}
+
+void CountRun(const ServiceContext& context, const core::Principal& who, std::string_view peer, const v1::JobSpec& job,
+              const absl::Status& accepted) {
+  if (context.audit() != nullptr) context.audit()->Count({"run", who.token, peer, "", NameOfJob(job), accepted});
+}
+
+}  // namespace hotplate::server
