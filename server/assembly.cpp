@@ -111,6 +111,7 @@ absl::Status Assembly::OpenAuditLog() {
 
 void Assembly::EndAuditLog(const std::string& reason) {
   if (audit_ == nullptr) return;
+  audit_->Write(AuditLog::Sums::kAll);  // sums come behind lines
   audit_->Note({.act = "end", .object = config_.name, .name = reason});
   audit_->Write(AuditLog::Sums::kAll);
 }
