@@ -28,6 +28,7 @@ using core::nanoseconds;
 
 // A function that calls another one, and waits for it, needs a second.
 constexpr int kLeastWorkers = 2;
+constexpr std::uint64_t kLeastInbox = std::uint64_t{256} << 20;
 // Of ended jobs without files, in the journal.
 constexpr nanoseconds kHistoryAge = std::chrono::hours(24 * 365);
 
@@ -205,6 +206,7 @@ absl::Status Assembly::OpenDevices() {
   limits.first_number = job_ids_->FirstArray();
   arrays_ = std::make_unique<core::ArrayStore>(limits, clock_, allowances_);
   SpareMemory::Keep(host.bytes / 16);
+  inbox_bytes_ = config_.inbox_bytes != 0 ? config_.inbox_bytes : std::max(kLeastInbox, host.bytes / 8);
   program_bytes_ = config_.program_bytes != 0 ? config_.program_bytes : host.bytes;
 
   core::EngineOptions options;
@@ -283,6 +285,7 @@ ServiceContext::Parts Assembly::Parts() const {
   }
   for (const auto& device : engine_->devices()) parts.facts.devices[device->info().id] = device->info();
   parts.info = DescribeServer(Facts(), *engine_);
+  parts.inbox_bytes = inbox_bytes_;
   parts.allocation_end = [this] { return end_->Get(); };
   parts.facts.versions = parts.info.versions();
   if (std::optional<v1::DaemonLife> before = job_ids_->Before()) *parts.info.mutable_before() = *std::move(before);
@@ -323,6 +326,7 @@ absl::Status Assembly::Listen() {
   if (client_identity_) options.client = *client_identity_;
   if (authority_) options.client_roots = authority_->certificate_pem();
   options.message_bytes = config_.message_bytes;
+  options.transport_bytes = inbox_bytes_;
   options.keepalive = config_.keepalive;
   options.warn = [log = log_](const std::string& line) { log->warn("{}", line); };
   if (absl::Status status = ListenWithin(config_.port, options); !status.ok()) return status;

@@ -104,7 +104,7 @@ class Assembly {
   mutable FunctionTable functions_;
   mutable SegmentCache segments_;
   mutable WorkerPool workers_;
-  std::uint64_t program_bytes_ = 0;
+  std::uint64_t program_bytes_ = 0, inbox_bytes_ = 0;
   const core::WallTime start_time_ = std::chrono::system_clock::now();
   const core::Clock clock_;
   Allocation allocation_;

@@ -196,6 +196,10 @@ absl::Status Complete(const Surroundings& surroundings, Config& config) {
     return Invalid("max-array-bytes is " + std::to_string(config.max_array_bytes) +
                    ", more than array-bytes, which is " + std::to_string(config.array_bytes));
   }
+  if (config.inbox_bytes != 0 && config.inbox_bytes / 4 < config.message_bytes) {
+    return Invalid("inbox-bytes is " + std::to_string(config.inbox_bytes) +
+                   ", less than four messages of message-bytes, " + std::to_string(config.message_bytes));
+  }
   if (config.inline_bytes + (1 << 20) > config.message_bytes) {
     return Invalid("inline-bytes is " + std::to_string(config.inline_bytes) +
                    "; it must be at least 1MiB less than message-bytes, which is " +

@@ -365,6 +365,10 @@ std::vector<Setting> MakeSettings() {
             std::uint64_t{64} << 20),
       Bytes("message-bytes", "size of the largest message that is accepted", &Config::message_bytes,
             std::uint64_t{5} << 20, std::uint64_t{1} << 30),
+      Bytes("inbox-bytes",
+            "memory for messages of clients on their way, and again for requests that are being worked on; beyond it "
+            "large ones are refused; 0: an eighth of the memory that jobs may use, at least 256MiB",
+            &Config::inbox_bytes, 0, kAny),
       Number<std::uint32_t>(
           "max-streams",
           "streams that may be open at the same time; a Run stream without a job makes room for a new one",

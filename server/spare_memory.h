@@ -16,11 +16,13 @@ class SpareMemory {
   static void Keep(std::uint64_t arrays);
 
   // Call it every second. `idle`: time since the daemon was last in use. Unused arrays are returned, and the heap once
-  // the daemon is idle, or every half minute while it is in use.
+  // the daemon is idle, or every half minute while it is in use; also where the daemon has grown by what is no use:
+  // refused calls, connections that came and went.
   void GiveBack(core::SteadyTime now, std::chrono::nanoseconds idle);
 
  private:
   core::SteadyTime looked_{}, trimmed_ = std::chrono::steady_clock::now();
+  std::uint64_t least_ = 0;  // Unused() since
 };
 
 }  // namespace hotplate::server

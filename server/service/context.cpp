@@ -23,7 +23,7 @@ absl::Status CheckCertificate(const Token& token, const grpc::CallbackServerCont
 
 }  // namespace
 
-ServiceContext::ServiceContext(Parts parts) : parts_(std::move(parts)) {}
+ServiceContext::ServiceContext(Parts parts) : parts_(std::move(parts)), message_room_(parts_.inbox_bytes) {}
 
 std::shared_ptr<const wire::JobBounds> ServiceContext::BoundsFor(const core::Principal& who) const {
   const std::shared_ptr<const core::Allowance> allowance = engine().AllowanceOf(who.token);

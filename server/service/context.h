@@ -15,6 +15,7 @@
 #include <grpcpp/server_context.h>
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,7 @@
 #include "server/environments/named_environments.h"
 #include "server/service/auth.h"
 #include "server/service/file_thread.h"
+#include "server/service/message_room.h"
 #include "server/service/open_run_streams.h"
 #include "server/wire/job.h"
 #include "server/wire/result.h"
@@ -69,6 +71,7 @@ class ServiceContext {
     mode_t umask = 077;                  // of the owner
     std::uint64_t memory_bytes = 0;      // for the processes of one job together; 0: no limit
   };
+  static constexpr std::uint64_t kAnyBytes = std::numeric_limits<std::uint64_t>::max();
   struct Parts {
     core::Engine* engine;
     const core::TelemetrySampler* telemetry;
@@ -79,6 +82,7 @@ class ServiceContext {
     wire::JobBounds bounds;     // for callers who are no guests: without an allowance
     wire::ReceiptFacts facts;
     v1::GetServerInfoResponse info;  // everything that does not change while the daemon runs
+    std::uint64_t inbox_bytes = kAnyBytes;  // of unary requests that are worked on
     ProgramSettings programs;
     CacheFolders caches;
     DurableJobs* durable = nullptr;  // null: jobs are in memory alone
@@ -123,6 +127,7 @@ class ServiceContext {
   // The age of the daemon.
   core::nanoseconds age() const { return std::chrono::steady_clock::now() - made_; }
   const std::string& generation() const { return parts_.info.generation(); }
+  MessageRoom& message_room() const { return message_room_; }
   OpenRunStreams& run_streams() const { return run_streams_; }
 
   // OK, or the reason why the caller is a stranger (UNAUTHENTICATED). `stream`: "Jobs.Run", for the audit log, which
@@ -167,6 +172,7 @@ class ServiceContext {
   static constexpr std::size_t kEnvironmentsAtOnce = 4;  // an interpreter that hangs holds up no other
   mutable FileThread files_, environments_{kEnvironmentsAtOnce};
   mutable OpenRunStreams run_streams_;
+  mutable MessageRoom message_room_;
 };
 
 // The right to hold a stream open, counted by the engine. Move-only; gives it back when destroyed.

@@ -87,6 +87,9 @@ class Implementation final : public GrpcServer {
     }
     builder.SetMaxReceiveMessageSize(static_cast<int>(options.message_bytes + kRoomToRefuse));
     builder.SetMaxSendMessageSize(-1);
+    if (options.transport_bytes > 0) {
+      builder.SetResourceQuota(grpc::ResourceQuota("hotplated").Resize(options.transport_bytes));
+    }
     // gRPC bounds a message before it is unpacked, not after.
     for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
       builder.SetCompressionAlgorithmSupportStatus(algorithm, false);

@@ -27,6 +27,9 @@ struct ListenOptions {
   std::chrono::milliseconds handshake = std::chrono::seconds(10);
   // gRPC itself accepts kRoomToRefuse more, so that handlers can refuse larger messages by name.
   std::uint64_t message_bytes = std::uint64_t{8} << 20;
+  // Memory for what gRPC holds of all connections, mostly messages that come in. Beyond it gRPC closes idle connections
+  // and then ends calls, whosever they are. 0: no bound.
+  std::uint64_t transport_bytes = 0;
   // A connection silent for this long gets a probe, and is ended without an answer: its peer has vanished.
   std::chrono::nanoseconds keepalive = std::chrono::seconds(30);
   // Called now and then with a sentence on why new connections wait. May be empty.

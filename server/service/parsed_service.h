@@ -16,6 +16,7 @@
 #include "kernels/base/status.h"
 #include "server/service/acts.h"
 #include "server/service/context.h"
+#include "server/service/message_room.h"
 #include "server/service/refusal.h"
 #include "server/service/reused_message.h"
 
@@ -50,7 +51,8 @@ class UnaryMessages final : public grpc::MessageAllocator<grpc::ByteBuffer, Resp
       request_ = google::protobuf::Arena::CreateMessage<Request>(&memory_.arena);
     }
     void Release() override { delete this; }
-    absl::StatusOr<const Request*> Parsed() {
+    absl::StatusOr<const Request*> Parsed(MessageRoom& room) {
+      if (absl::Status full = room.Take(bytes_.Length(), place_); !full.ok()) return full;
       if (absl::Status status = Parse(bytes_, *request_); !status.ok()) return status;
       bytes_.Clear();
       asked = request_;
@@ -59,6 +61,7 @@ class UnaryMessages final : public grpc::MessageAllocator<grpc::ByteBuffer, Resp
     }
 
    private:
+    MessageRoom::Place place_;
     ArenaWithBlock memory_;
     grpc::ByteBuffer bytes_;
     Request* request_;
@@ -85,7 +88,7 @@ class ParsedService : public Base {
                                   Response* response) -> grpc::ServerUnaryReactor* {
           auto& mine = static_cast<typename Messages::OneCall&>(*call->GetRpcAllocatorState());
           mine.method = described;
-          const absl::StatusOr<const Request*> request = mine.Parsed();
+          const absl::StatusOr<const Request*> request = mine.Parsed(context_.message_room());
           if (!request.ok()) return Malformed<grpc::ServerUnaryReactor>(call, request.status());
           return (static_cast<Self*>(this)->*method)(call, *request, response);
         });

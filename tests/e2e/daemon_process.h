@@ -25,6 +25,7 @@ class DaemonProcess {
   // False where it did not start; what it said is then part of the test's failure.
   bool serving() const { return serving_; }
   bool alive() const;
+  pid_t pid() const { return pid_; }
   // SIGTERM; its exit status.
   int Stop();
   void Kill();
