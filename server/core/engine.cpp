@@ -63,7 +63,8 @@ Engine::Engine(EngineOptions options, Catalogues catalogues, DeviceSet devices, 
       history_(NamesOf(devices_.set())),
       admission_(
           {history_.times(), scheduler_, clock, options_.allocation_end, options_.end_margin, options_.has_successor}),
-      held_({jobs_, scheduler_, binder_, arrays_, history_, clock, [this](Job& job) { Queue(job); }}),
+      held_({jobs_, scheduler_, binder_, arrays_, history_, clock, options_.job_log.get(),
+             [this](Job& job) { Queue(job); }}),
       whys_({jobs_, scheduler_, history_.times(), history_.bias(), admission_, clock}),
       sweeps_({jobs_, scheduler_, binder_, arrays_, sessions_, clock_, history_, options_.job_log.get(),
                options_.inline_bytes, devices_.LaneCount()}),
@@ -331,6 +332,7 @@ absl::Status Engine::Restore(RestoredJob restored) {
   jobs_.Restore(job, restored.number, EventsOf(restored, clock_));
   if (restored.end != nullptr) return absl::OkStatus();
   if (refusal.ok()) {
+    if (options_.job_log != nullptr) options_.job_log->Reserve(*job).IgnoreError();  // it was accepted
     if (!held_.Accept(job, prepared, /*acknowledged=*/true)) Queue(*job);
     return absl::OkStatus();
   }

@@ -124,7 +124,7 @@ absl::Status HeldJobs::Complete(Dependencies::Held& held) {
     if (!bound.ok()) return bound.status();
     job.kind = parts_.history.KindOf(*bound, job.work.get(), job.label);
     parts_.jobs.Bind(job, *std::move(bound));
-    return absl::OkStatus();
+    return parts_.log != nullptr && job.durable ? parts_.log->Reserve(job) : absl::OkStatus();
   }
   const BoundCall& call = job.bound.call;
   for (std::size_t i = 0; i < job.bound.inputs.size(); ++i) {

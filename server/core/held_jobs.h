@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "server/core/jobs/binding.h"
 #include "server/core/jobs/dependencies.h"
+#include "server/core/jobs/job_log.h"
 #include "server/core/jobs/jobs.h"
 #include "server/core/run_history.h"
 #include "server/core/schedule/scheduler.h"
@@ -28,6 +29,7 @@ class HeldJobs {
     ArrayStore& arrays;
     RunHistory& history;
     const Clock& clock;
+    JobLog* log;                      // null: none
     std::function<void(Job&)> queue;  // one that waits no more, and has its place
   };
   explicit HeldJobs(const Parts& parts) : parts_(parts), dependencies_(parts.jobs, parts.arrays) {}

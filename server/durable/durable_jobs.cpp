@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "kernels/base/stoppable_sleep.h"
 #include "server/durable/job_messages.h"
-#include "server/durable/other_journals.h"
 #include "server/wire/job.h"
 #include "server/wire/job_ref.h"
 #include "server/wire/program.h"
@@ -23,15 +20,16 @@ std::string NotInJournal(const std::string& what, const core::JobId& job) {
 }
 
 using core::LogLevel;
-using std::chrono::steady_clock;
-
-constexpr std::chrono::minutes kPruneInterval(1);
-constexpr std::chrono::hours kPruneIntervalOfOthers(12);
-constexpr std::chrono::seconds kHealthInterval(1);
 
 bool AllForJobs(const core::JobEnd& end) {
   return !end.outputs.empty() &&
          std::all_of(end.outputs.begin(), end.outputs.end(), [](const auto& output) { return output.for_jobs; });
+}
+
+std::uint64_t BytesIn(const std::vector<journal::SpooledFile>& files) {
+  std::uint64_t bytes = 0;
+  for (const journal::SpooledFile& file : files) bytes += file.bytes;
+  return bytes;
 }
 
 // The arrays that the job takes, by the names of its inputs.
@@ -61,11 +59,13 @@ absl::Status DurableJobs::Accepting() const {
   return status.ok() ? status : NotTaken(status);
 }
 
-bool DurableJobs::MustWait(const v1::JobSpec& spec) {
-  return wire::NeedsFiles(spec) || wire::DependsOnOthers(spec) || !ArrayInputs(spec).empty();
+bool DurableJobs::MustWait(const core::Principal& who, const v1::JobSpec& spec) const {
+  if (wire::NeedsFiles(spec) || wire::DependsOnOthers(spec) || !ArrayInputs(spec).empty()) return true;
+  const std::shared_ptr<const core::Allowance> allowance = engine_->AllowanceOf(who.token);
+  return allowance != nullptr && allowance->array_bytes > 0;  // older results may have to go
 }
 
-absl::StatusOr<journal::Spool::Stored> DurableJobs::StoreInputs(const core::Job& job,
+absl::StatusOr<journal::Spool::Stored> DurableJobs::StoreInputs(const core::Job& job, std::uint64_t request,
                                                                 const std::map<std::string, std::string>& arrays) {
   std::vector<journal::SpoolItem> items;
   std::vector<std::shared_ptr<const HostBuffer>> buffers;
@@ -80,7 +80,11 @@ absl::StatusOr<journal::Spool::Stored> DurableJobs::StoreInputs(const core::Job&
                      .file = arrays_->FileOf(reader->array.id)});
     buffers.push_back(std::move(reader->buffer));
   }
-  absl::StatusOr<journal::Spool::Stored> stored = spool_->StoreInputs(job.sequence, items);
+  absl::Status admitted;
+  absl::StatusOr<journal::Spool::Stored> stored = spool_->StoreInputs(
+      job.sequence, items, {},
+      [&](std::span<const journal::SpooledFile> files) { return admitted = TakeRoom(job, request, files); });
+  if (!admitted.ok()) return admitted;
   if (!stored.ok()) {
     const char* const durable = absl::IsResourceExhausted(stored.status())
                                     ? "keep them in files of their own, which jobs share (hotplate put --durable, in "
@@ -126,23 +130,32 @@ void DurableJobs::Accept(const core::Principal& who, core::JobRequest request, s
   const std::shared_ptr<core::Job>& job = accepted->job;
   needed_.Add(job->sequence, needs);
 
+  const auto withdraw = [this](core::Job& refused) {
+    needed_.Ended(refused.sequence);
+    guests_disk_.Release(refused.sequence);
+    engine_->Withdraw(refused);
+  };
+
   auto stored = std::make_shared<std::optional<journal::Spool::Stored>>();
   journal::JobAccepted record = AcceptedRecord(*job, kernel, std::move(bytes));
-  if (!arrays.empty()) {
-    absl::StatusOr<journal::Spool::Stored> inputs = StoreInputs(*job, arrays);
+  if (arrays.empty()) {
+    if (absl::Status room = TakeRoom(*job, record.request.size(), {}); !room.ok()) {
+      withdraw(*job);
+      return done(room);
+    }
+  } else {
+    absl::StatusOr<journal::Spool::Stored> inputs = StoreInputs(*job, record.request.size(), arrays);
     if (!inputs.ok()) {
-      needed_.Ended(job->sequence);
-      engine_->Withdraw(*job);
+      withdraw(*job);
       return done(inputs.status());
     }
     record.inputs = inputs->files();
     stored->emplace(*std::move(inputs));
   }
   journal_->Append(std::move(record), journal::Durability::kSynced,
-                   [this, job, stored, done = std::move(done)](const absl::Status& written) {
+                   [this, job, stored, withdraw, done = std::move(done)](const absl::Status& written) {
                      if (!written.ok()) {
-                       needed_.Ended(job->sequence);
-                       engine_->Withdraw(*job);
+                       withdraw(*job);
                        return done(NotTaken(written));
                      }
                      if (*stored) (*stored)->Keep();
@@ -192,7 +205,9 @@ void DurableJobs::Append(const core::Job& job, const core::JobEvent& event) {
 }
 
 void DurableJobs::NoteFetched(std::uint64_t number, journal::WallTime time) {
-  if (needed_.MayGo(number)) journal_->Append(journal::JobFetched{number, time}, journal::Durability::kBehind);
+  if (!needed_.MayGo(number)) return;
+  guests_disk_.Fetched(number);
+  journal_->Append(journal::JobFetched{number, time}, journal::Durability::kBehind);
 }
 
 void DurableJobs::NoteEnd(const core::Job& job) {
@@ -296,6 +311,7 @@ void DurableJobs::Write(const Ending& ending) {
                                          " is in the journal alone: ", files.status().message()));
     files = std::vector<journal::SpooledFile>();
   }
+  guests_disk_.SetResults(ending.job->sequence, BytesIn(*files));
   WriteAndTell(journal::JobEnded{.number = ending.job->sequence,
                                  .sequence = ending.sequence,
                                  .time = ending.event.time,
@@ -348,60 +364,6 @@ void DurableJobs::TellAll(const absl::Status& why) {
     Say(LogLevel::kError, absl::StrCat(news.if_not, ": ", why.message()));
     news.tell(why);
   }
-}
-
-absl::StatusOr<journal::PruneReport> DurableJobs::Prune(std::chrono::nanoseconds age) {
-  if (journal_ == nullptr) return Accepting();
-  age = std::max(age, std::chrono::nanoseconds(1));  // 0 is for no bound
-  // The client asks again as long as there is something.
-  return journal::Prune(*journal_, spool_.get(),
-                        {.now = journal::WallTime::clock::now(),
-                         .age = age,
-                         .longest = std::chrono::seconds(5),
-                         .stop = [stop = pruning_.get_stop_token()] { return stop.stop_requested(); },
-                         .is_needed = [this](std::uint64_t job) { return needed_.IsNeeded(job); }});
-}
-
-void DurableJobs::PruneNowAndThen(const std::stop_token& stop) {
-  std::string told;
-  do {
-    arrays_->Look();
-    // What is released is written down first, which a full disk does not let happen.
-    if (const absl::Status healthy = journal_->Accepting(); !healthy.ok()) {
-      TellAll(healthy);
-    } else {
-      Tidy(stop, told);
-    }
-    TidyOthers(stop);
-  } while (SleepUnlessStopped(stop, kHealthInterval));
-}
-
-void DurableJobs::Tidy(const std::stop_token& stop, std::string& told) {
-  if (steady_clock::now() < next_prune_) return;
-  next_prune_ = steady_clock::now() + kPruneInterval;
-  const absl::StatusOr<journal::PruneReport> report =
-      journal::Prune(*journal_, spool_.get(),
-                     {.now = journal::WallTime::clock::now(),
-                      .age = options_.age,
-                      .bytes = options_.limits.bytes,
-                      .history_age = options_.history_age,
-                      .stop = [&] { return stop.stop_requested(); },
-                      .is_needed = [this](std::uint64_t job) { return needed_.IsNeeded(job); }});
-  const std::string trouble = !report.ok()            ? std::string(report.status().message())
-                              : report->notes.empty() ? ""
-                                                      : report->notes.front();
-  if (!trouble.empty() && trouble != told) Say(LogLevel::kWarning, absl::StrCat("tidying up the journal: ", trouble));
-  told = trouble;
-}
-
-void DurableJobs::TidyOthers(const std::stop_token& stop) {
-  if (steady_clock::now() < next_prune_of_others_) return;
-  next_prune_of_others_ = steady_clock::now() + kPruneIntervalOfOthers;
-  PruneOthers({.directory = options_.directory,
-               .self = options_.journal.life,
-               .history_age = options_.history_age,
-               .stop = [&] { return stop.stop_requested(); },
-               .log = [this](const std::string& line) { Say(LogLevel::kInfo, line); }});
 }
 
 void DurableJobs::Stop() {

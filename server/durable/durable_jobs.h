@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "server/core/jobs/job_log.h"
 #include "server/durable/durable_arrays.h"
 #include "server/durable/durable_tasks.h"
+#include "server/durable/guests_disk.h"
 #include "server/durable/needed_jobs.h"
 #include "server/durable/stored_results.h"
 #include "server/durable/untold.h"
@@ -74,9 +76,10 @@ class DurableJobs : public core::JobLog {
   // False for functions, which are only known to the daemon that was given them, and for what takes their results.
   bool CanOutlive(const core::Principal& who, const core::JobRequest& request) const;
   // Calls `done` once, on any thread: with the id, when the job is on the disk. `request` is what `spec` says. Waits
-  // for the file system if MustWait.
+  // for the file system if MustWait. A guest's job for which the token has no room on the disk is RESOURCE_EXHAUSTED
+  // (guests_disk.h).
   using Done = std::function<void(absl::StatusOr<core::JobId>)>;
-  static bool MustWait(const v1::JobSpec& spec);
+  bool MustWait(const core::Principal& who, const v1::JobSpec& spec) const;
   void Accept(const core::Principal& who, core::JobRequest request, const v1::JobSpec& spec, Done done);
   void Accept(const core::Principal& who, core::JobRequest request, const v1::Program& program, Done done);
 
@@ -109,6 +112,7 @@ class DurableJobs : public core::JobLog {
   void WriteStart(const core::Job& job, const core::JobEvent& start, std::uint64_t sequence) override;
   void WriteEnd(std::shared_ptr<const core::Job> job, const core::JobEvent& end, std::uint64_t sequence,
                 std::function<void()> told) override;
+  absl::Status Reserve(const core::Job& job) override;
   void WriteTasks(const core::Job& job, core::TaskRows rows) override;
   void Suspend() override { suspended_.store(true); }
   void Stop() override;
@@ -163,8 +167,12 @@ class DurableJobs : public core::JobLog {
   // `bytes`: the request's message. `arrays`: those that it takes, by the names of its inputs.
   void Accept(const core::Principal& who, core::JobRequest request, std::string bytes,
               const std::map<std::string, std::string>& arrays, Done done);
-  absl::StatusOr<journal::Spool::Stored> StoreInputs(const core::Job& job,
+  absl::StatusOr<journal::Spool::Stored> StoreInputs(const core::Job& job, std::uint64_t request,
                                                      const std::map<std::string, std::string>& arrays);
+  // Room on the disk for a new job, whose request has so many bytes. Waits for the file system.
+  absl::Status TakeRoom(const core::Job& job, std::uint64_t request, std::span<const journal::SpooledFile> inputs);
+  // From the journal, what guests have on the disk.
+  void CountGuests();
   // Of a job that does not outlive the daemon, for the history.
   void NoteEnd(const core::Job& job);
   void Write(const Ending& ending);
@@ -195,6 +203,7 @@ class DurableJobs : public core::JobLog {
   std::atomic<bool> suspended_{false}, stopped_{false};
   Untold untold_;
   NeededJobs needed_;
+  GuestsDisk guests_disk_;
   std::unique_ptr<StoredResults> stored_;
   std::unique_ptr<DurableTasks> tasks_;
   std::unique_ptr<DurableArrays> arrays_;

@@ -63,6 +63,7 @@ absl::Status DurableJobs::OpenJournal() {
   if (const absl::Status swept = journal::SweepSpool(*journal_, *spool_).status(); !swept.ok()) {
     Say(LogLevel::kWarning, absl::StrCat("what killed daemons left in ", spool_->root(), " stays: ", swept.message()));
   }
+  CountGuests();
   absl::StatusOr<journal::Recovered> recovered =
       journal_->Recover({.ended_since = journal::WallTime::clock::now() -
                                         std::chrono::duration_cast<journal::WallTime::duration>(options_.retention),

@@ -13,8 +13,6 @@ namespace {
 
 // Rows are read and dropped in pieces, between which the daemon's own records are written.
 constexpr int kRowsAtOnce = 1000;
-// One sync for so many.
-constexpr std::size_t kReleasesAtOnce = 500;
 
 struct Candidate {
   std::uint64_t number = 0;
@@ -25,7 +23,7 @@ struct Candidate {
 };
 
 // Those that ended after `last`, oldest end first: as many as the writer's thread reads at once.
-std::vector<Candidate> ReadCandidates(SQLite::Database& database, const Candidate& last) {
+std::vector<Candidate> ReadCandidates(SQLite::Database& database, const Candidate& last, const std::string& owner) {
   std::vector<Candidate> candidates;
   SQLite::Statement query(
       database, absl::StrCat("SELECT j.number, j.end_ns, ", kIsUnread,
@@ -33,10 +31,12 @@ std::vector<Candidate> ReadCandidates(SQLite::Database& database, const Candidat
                              " EXISTS(SELECT 1 FROM files f WHERE f.number=j.number AND f.shared=1),"
                              " (SELECT coalesce(sum(f.bytes), 0) FROM files f WHERE f.number=j.number AND f.shared=0)"
                              " FROM jobs j WHERE j.end_ns IS NOT NULL AND j.release_ns IS NULL AND j.attached=0"
-                             " AND (j.end_ns, j.number)>(?, ?) ORDER BY j.end_ns, j.number LIMIT ?"));
+                             " AND (j.end_ns, j.number)>(?, ?) AND (?4='' OR j.owner=?4)"
+                             " ORDER BY j.end_ns, j.number LIMIT ?3"));
   query.bind(1, last.end_ns);
   query.bind(2, static_cast<std::int64_t>(last.number));
   query.bind(3, kRowsAtOnce);
+  query.bind(4, owner);
   while (query.executeStep()) {
     candidates.push_back({.number = static_cast<std::uint64_t>(query.getColumn(0).getInt64()),
                           .end_ns = query.getColumn(1).getInt64(),
@@ -45,6 +45,12 @@ std::vector<Candidate> ReadCandidates(SQLite::Database& database, const Candidat
                           .bytes = static_cast<std::uint64_t>(query.getColumn(4).getInt64())});
   }
   return candidates;
+}
+
+bool ReadSha256(const SQLite::Column& column, Sha256& sha) {
+  if (column.getBytes() != static_cast<int>(sha.bytes.size())) return false;
+  std::copy_n(static_cast<const std::byte*>(column.getBlob()), sha.bytes.size(), sha.bytes.begin());
+  return true;
 }
 
 struct SharedFile {
@@ -59,10 +65,7 @@ std::vector<SharedFile> SharedOf(SQLite::Database& database, std::uint64_t numbe
   query.bind(1, static_cast<std::int64_t>(number));
   while (query.executeStep()) {
     SharedFile file;
-    const SQLite::Column sha = query.getColumn(0);
-    if (sha.getBytes() != static_cast<int>(file.sha.bytes.size())) continue;
-    const auto* const bytes = static_cast<const std::byte*>(sha.getBlob());
-    std::copy_n(bytes, file.sha.bytes.size(), file.sha.bytes.begin());
+    if (!ReadSha256(query.getColumn(0), file.sha)) continue;
     file.bytes = static_cast<std::uint64_t>(query.getColumn(1).getInt64());
     files.push_back(file);
   }
@@ -86,7 +89,8 @@ class Pass {
     Candidate last{.end_ns = std::numeric_limits<std::int64_t>::min()};
     std::vector<Candidate> page;
     do {
-      absl::Status done = With([&](SQLite::Database& database) { page = ReadCandidates(database, last); });
+      absl::Status done =
+          With([&](SQLite::Database& database) { page = ReadCandidates(database, last, bounds_.owner); });
       for (const Candidate& job : page) {
         if (done.ok()) done = Consider(job);
         if (!done.ok() || report_.more) return done;
@@ -110,7 +114,7 @@ class Pass {
   }
 
   absl::Status Consider(const Candidate& job) {
-    if (job.unread) {
+    if (job.unread && !(bounds_.is_fetched && bounds_.is_fetched(job.number))) {
       ++report_.unread;
       report_.unread_bytes += job.bytes;
       return absl::OkStatus();
@@ -123,7 +127,7 @@ class Pass {
     batch_.push_back(job);
     batch_bytes_ += job.bytes;
     // How much goes with a shared file is known when it has gone.
-    return batch_.size() == kReleasesAtOnce || (!old && job.has_shared) ? Flush() : absl::OkStatus();
+    return batch_.size() >= bounds_.at_once || (!old && job.has_shared) ? Flush() : absl::OkStatus();
   }
 
   // The index first: files are never missing while it has them.
@@ -156,7 +160,11 @@ class Pass {
   void Delete(const Candidate& job, const std::vector<SharedFile>& shared) {
     ++report_.released;
     report_.bytes += job.bytes;
-    if (spool_ == nullptr) return;
+    if (spool_ != nullptr) DeleteFiles(job, shared);
+    if (bounds_.released) bounds_.released(job.number);
+  }
+
+  void DeleteFiles(const Candidate& job, const std::vector<SharedFile>& shared) {
     if (absl::Status removed = spool_->Remove(job.number, job.bytes); !removed.ok()) {
       report_.notes.emplace_back(removed.message());
     }
@@ -267,6 +275,31 @@ absl::StatusOr<std::uint64_t> SpooledBytes(Journal& journal) {
   });
   if (!read.ok()) return read;
   return bytes;
+}
+
+absl::Status EachPartBut(Journal& journal, const std::string& owner, absl::FunctionRef<void(const PartOfJob&)> take) {
+  return journal.With([&](Index& index) {
+    return Guarded(index.database(), [&]() -> absl::Status {
+      SQLite::Statement query(index.database(),
+                              "SELECT j.number, j.owner, j.fetch_ns IS NOT NULL, f.role, f.sha256, f.bytes FROM"
+                              " (SELECT number, role, sha256, bytes FROM files UNION ALL"
+                              "  SELECT number, NULL, NULL, length(request) FROM requests) f"
+                              " JOIN jobs j ON j.number=f.number WHERE j.owner<>?");
+      query.bind(1, owner);
+      while (query.executeStep()) {
+        PartOfJob part{.job = static_cast<std::uint64_t>(query.getColumn(0).getInt64()),
+                       .owner = query.getColumn(1).getString(),
+                       .fetched = query.getColumn(2).getInt() != 0,
+                       .bytes = static_cast<std::uint64_t>(query.getColumn(5).getInt64())};
+        if (!query.getColumn(3).isNull()) {
+          part.file = static_cast<FileRole>(query.getColumn(3).getInt());
+          if (!ReadSha256(query.getColumn(4), part.sha256)) continue;
+        }
+        take(part);
+      }
+      return absl::OkStatus();
+    });
+  });
 }
 
 }  // namespace hotplate::journal

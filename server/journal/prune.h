@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "server/journal/journal.h"
 #include "server/journal/spool.h"
@@ -35,6 +36,12 @@ struct PruneBounds {
   std::function<bool()> stop = {};  // asked between two batches: the pass is over
   // Whether the job of that number keeps its results, since jobs that have not ended take them. May be null.
   std::function<bool(std::uint64_t)> is_needed = {};
+  // Whether its result was fetched, which the index may not have yet. May be null.
+  std::function<bool(std::uint64_t)> is_fetched = {};
+  std::string owner = {};     // of this one's jobs alone; empty: of everybody's
+  std::size_t at_once = 500;  // jobs in a batch, for which there is one sync
+  // Called for each job that has been released, when its files are gone. May be null.
+  std::function<void(std::uint64_t)> released = {};
 };
 
 struct PruneReport {
@@ -53,5 +60,17 @@ absl::StatusOr<Spool::Swept> SweepSpool(Journal& journal, Spool& spool);
 
 // Bytes in the spool, by the index: SpoolOptions::used_bytes.
 absl::StatusOr<std::uint64_t> SpooledBytes(Journal& journal);
+
+// Something that a job has on the disk.
+struct PartOfJob {
+  std::uint64_t job = 0;
+  std::string owner = {};
+  bool fetched = false;               // somebody has got its result
+  std::optional<FileRole> file = {};  // none: its request, in the index
+  Sha256 sha256 = {};                 // of a file
+  std::uint64_t bytes = 0;
+};
+// Calls `take` for each part of a job whose owner is another one.
+absl::Status EachPartBut(Journal& journal, const std::string& owner, absl::FunctionRef<void(const PartOfJob&)> take);
 
 }  // namespace hotplate::journal

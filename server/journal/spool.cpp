@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <deque>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -209,21 +210,24 @@ struct Content {
 
 }  // namespace
 
-absl::StatusOr<SpooledFile> Spool::StoreOne(std::uint64_t number, FileRole role, const SpoolItem& item,
-                                            Disk::Sync sync) {
-  const Content content(item);
-  SpooledFile file = content.Describe(role, item);
-  file.file = absl::StrCat("jobs/", number, "/", FileNameOf(role, item));
+absl::Status Spool::StoreOne(std::uint64_t number, std::span<const Disk::Bytes> pieces, const SpoolItem& item,
+                             SpooledFile& file, Disk::Sync sync) {
+  file.file = absl::StrCat("jobs/", number, "/", FileNameOf(file.role, item));
   file.synced = sync == Disk::Sync::kNow;
-  absl::Status written = options_.disk->Write(PathOf(file), content.pieces, sync);
-  if (!written.ok()) return written;
-  return file;
+  return options_.disk->Write(PathOf(file), pieces, sync);
 }
 
 absl::StatusOr<Spool::Stored> Spool::StoreInputs(std::uint64_t number, std::span<const SpoolItem> items,
-                                                 std::span<const SpoolText> texts) {
+                                                 std::span<const SpoolText> texts, const Admit& admit) {
   if (absl::Status mine = health(); !mine.ok()) return mine;
   Disk& disk = *options_.disk;
+  std::deque<Content> contents;  // which do not move
+  std::vector<SpooledFile> files;
+  for (const SpoolItem& item : items) {
+    files.push_back(contents.emplace_back(item).Describe(FileRole::kInput, item));
+    files.back().shared = item.shared;
+  }
+  if (absl::Status admitted = admit ? admit(files) : absl::OkStatus(); !admitted.ok()) return admitted;
   const std::uint64_t bytes = OwnBytes(items);
   if (absl::Status room = Reserve(bytes); !room.ok()) return room;
   Stored stored(*this, number);
@@ -233,21 +237,15 @@ absl::StatusOr<Spool::Stored> Spool::StoreInputs(std::uint64_t number, std::span
   // Of a daemon that died before the index knew of the job.
   if (done.ok()) done = Clear(folder, [](const std::string&) { return true; });
   if (!done.ok()) return done;
-  for (const SpoolItem& item : items) {
-    if (!item.shared) {
-      absl::StatusOr<SpooledFile> file = StoreOne(number, FileRole::kInput, item, Disk::Sync::kNow);
-      if (!file.ok()) return file.status();
-      stored.files_.push_back(*std::move(file));
-      continue;
-    }
-    const Content content(item);
-    SpooledFile file = content.Describe(FileRole::kInput, item);
-    file.shared = true;
-    done = StoreShared(content.pieces, item.file, file, stored);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const SpoolItem& item = items[i];
+    SpooledFile& file = files[i];
+    done = item.shared ? StoreShared(contents[i].pieces, item.file, file, stored)
+                       : StoreOne(number, contents[i].pieces, item, file, Disk::Sync::kNow);
     if (!done.ok()) return done;
-    const std::string name = FileNameOf(FileRole::kInput, item);
     // For people alone.
-    disk.Link(PathOf(file), absl::StrCat(folder, "/", name)).IgnoreError();
+    if (item.shared)
+      disk.Link(PathOf(file), absl::StrCat(folder, "/", FileNameOf(FileRole::kInput, item))).IgnoreError();
     stored.files_.push_back(std::move(file));
   }
   done = WriteTexts(folder, texts, Disk::Sync::kNow);
@@ -276,9 +274,10 @@ absl::StatusOr<std::vector<SpooledFile>> Spool::StoreResults(std::uint64_t numbe
     if (done.ok()) done = Clear(folder, IsResult);
     if (!done.ok()) return done;
     for (const SpoolItem& item : items) {
-      absl::StatusOr<SpooledFile> file = StoreOne(number, FileRole::kResult, item, sync);
-      if (!file.ok()) return file.status();
-      files.push_back(*std::move(file));
+      const Content content(item);
+      SpooledFile& file = files.emplace_back(content.Describe(FileRole::kResult, item));
+      done = StoreOne(number, content.pieces, item, file, sync);
+      if (!done.ok()) return done;
     }
     done = WriteTexts(folder, texts, sync);
     const std::array<SpoolText, 1> manifest = {{{kResults, ManifestOf(number, files)}}};

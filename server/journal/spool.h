@@ -92,9 +92,11 @@ class Spool {
     std::uint64_t bytes_ = 0;
   };
 
-  // The inputs of a new job. RESOURCE_EXHAUSTED, with the limit, if there is no room for them.
+  // The inputs of a new job. RESOURCE_EXHAUSTED, with the limit, if there is no room for them. `admit`, if there is
+  // one, is asked before anything is written: what it refuses is the answer. The files have no place yet.
+  using Admit = std::function<absl::Status(std::span<const SpooledFile> files)>;
   absl::StatusOr<Stored> StoreInputs(std::uint64_t number, std::span<const SpoolItem> items,
-                                     std::span<const SpoolText> texts = {});
+                                     std::span<const SpoolText> texts = {}, const Admit& admit = nullptr);
   // Replaces what an earlier run of the job left. With kLater a power cut may take them.
   absl::StatusOr<std::vector<SpooledFile>> StoreResults(std::uint64_t number, std::span<const SpoolItem> items,
                                                         std::span<const SpoolText> texts, Disk::Sync sync);
@@ -135,7 +137,9 @@ class Spool {
   absl::Status Reserve(std::uint64_t bytes);
   void GiveBack(std::uint64_t bytes);
   absl::Status Clear(const std::string& folder, const std::function<bool(const std::string& name)>& which);
-  absl::StatusOr<SpooledFile> StoreOne(std::uint64_t number, FileRole role, const SpoolItem& item, Disk::Sync sync);
+  // Names the file in `file`.
+  absl::Status StoreOne(std::uint64_t number, std::span<const Disk::Bytes> pieces, const SpoolItem& item,
+                        SpooledFile& file, Disk::Sync sync);
   // Names the file in `file`.
   absl::Status StoreShared(std::span<const Disk::Bytes> pieces, const std::string& other, SpooledFile& file,
                            Stored& stored);

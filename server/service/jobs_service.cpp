@@ -112,7 +112,7 @@ grpc::ServerUnaryReactor* JobsService::Submit(grpc::CallbackServerContext* call,
             finish(id.status());
           });
         };
-        if (wire::NeedsFiles(spec) || (context_.durable() != nullptr && DurableJobs::MustWait(spec))) {
+        if (wire::NeedsFiles(spec) || (context_.durable() != nullptr && context_.durable()->MustWait(who, spec))) {
           return context_.PostForFiles(spec.ByteSizeLong(), submit);
         }
         submit();

@@ -15,6 +15,13 @@ import harness
 NOBODY = 65534
 
 
+def make_array(path):
+    """1000 float32."""
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000,), }"
+    header += b" " * (118 - len(header) - 1) + b"\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(4000))
+
+
 class Guests(harness.Case):
     @classmethod
     def setUpClass(cls):
@@ -24,16 +31,8 @@ class Guests(harness.Case):
         cls.shared = cls.folder / "records"
         cls.shared.mkdir()
         cls.daemon = cls.start_daemon("--cpu-devices", "2", "--path-root", cls.allowed, "--lanes", "1")
-        cls.make_arrays()
-
-    @classmethod
-    def make_arrays(cls):
-        """x.npy of 1000 float32, in the working folder, below the course's folder and beside it."""
-        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000,), }"
-        header += b" " * (118 - len(header) - 1) + b"\n"
-        data = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(4000)
         for folder in (cls.folder, cls.allowed, cls.allowed / "course"):
-            (folder / "x.npy").write_bytes(data)
+            make_array(folder / "x.npy")
 
     def tearDown(self):
         for token in self.answer("token", "list").get("tokens", []):
@@ -314,6 +313,42 @@ class Restart(harness.Case):
         self.assertEqual([(one["name"], "endTime" in one) for one in self.answer("token", "list")["tokens"]],
                          [("anna", False), ("brief", True)])
         self.assertIn('token "brief" has expired', self.log())
+
+
+class OnTheDisk(harness.Case):
+    """The inputs and results of a guest's detached jobs, under one daemon and the next."""
+
+    def jobs_on_disk(self):
+        return {path.name for path in self.folder.glob("scratch/**/jobs/*")}
+
+    def test_they_count_against_the_quota(self):
+        make_array(self.folder / "x.npy")
+        record, home = self.folder / "dora.json", self.folder / "home"
+        daemon = self.start_daemon("--scratch", self.folder / "scratch")
+        self.hotplate("token", "create", "--for", "dora", "--scope", "submit", "--quota-bytes", "10kB", "-o", record)
+        dora = {"HOTPLATE_DIR": str(home)}
+        self.hotplate("join", record, env=dora)
+        self.hotplate("put", "x.npy", "--name", "mine", "--lease", "5m", env=dora)
+        first = self.answer("submit", "selu", "array:mine", env=dora)["jobId"]
+        self.hotplate("wait", first, env=dora)
+        self.assertEqual(self.jobs_on_disk(), {first})
+        full = {"code": harness.TRY_LATER, "says": ("limit quota-bytes is 10000", "hotplate result JOB"), "env": dora}
+        self.hotplate("submit", "selu", "array:mine", **full)
+        self.hotplate("submit", "selu", "x.npy", **full)
+        self.assertEqual(self.jobs_on_disk(), {first}, "what is refused writes nothing")
+        self.hotplate("run", "selu", "x.npy", "-o", "y.npy", env=dora)
+        own = self.answer("submit", "selu", "x.npy")["jobId"]
+        self.hotplate("wait", own)
+        before = json.loads(record.read_text())["token"]
+        daemon.kill()
+        daemon.wait()
+        self.start_daemon("--scratch", self.folder / "scratch")
+        harness.wait_until(lambda: json.loads(record.read_text())["token"] != before, "the record is written anew")
+        self.hotplate("submit", "selu", "x.npy", **full)
+        self.hotplate("result", first, "-o", "y.npy", env=dora)
+        second = self.answer("submit", "selu", "x.npy", env=dora)["jobId"]
+        self.hotplate("wait", second, env=dora)
+        self.assertEqual(self.jobs_on_disk(), {own, second}, "a result that was fetched makes room")
 
 
 if __name__ == "__main__":

@@ -44,6 +44,9 @@ class JobLog {
   // the end's, among the job's changes.
   virtual void WriteEnd(std::shared_ptr<const Job> job, const JobEvent& end, std::uint64_t sequence,
                         std::function<void()> told) = 0;
+  // A durable job that waited for others, or that a daemon before this one accepted, is bound: its outputs are known.
+  // RESOURCE_EXHAUSTED: there is no room to keep what it makes. Does not wait.
+  virtual absl::Status Reserve(const Job& /*job*/) { return absl::OkStatus(); }
   // These tasks of a durable sweep are not to run again under the next daemon. Calls for one job come in any order, and
   // none after WriteEnd. Does not wait.
   virtual void WriteTasks(const Job& job, TaskRows rows) = 0;

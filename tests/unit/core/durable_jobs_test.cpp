@@ -24,10 +24,19 @@ class SlowLog : public JobLog {
     std::scoped_lock lock(mutex_);
     waiting_.push_back(std::move(told));
   }
+  absl::Status Reserve(const Job& job) override {
+    lines_.Add("reserve " + std::to_string(job.bound.outputs.empty() ? 0 : job.bound.outputs[0].bytes));
+    std::scoped_lock lock(mutex_);
+    return no_room_;
+  }
   void WriteTasks(const Job&, TaskRows rows) override { lines_.Add("tasks " + std::to_string(rows.rows.size())); }
   void Suspend() override { suspended_.store(true); }
   void Stop() override {}
 
+  void HasNoRoom(const absl::Status& why) {
+    std::scoped_lock lock(mutex_);
+    no_room_ = why;
+  }
   bool HasEnd() {
     std::scoped_lock lock(mutex_);
     return !waiting_.empty();
@@ -46,6 +55,7 @@ class SlowLog : public JobLog {
   std::atomic<bool> suspended_{false};
   std::mutex mutex_;
   std::vector<std::function<void()>> waiting_;
+  absl::Status no_room_;
   Lines lines_;
 };
 
@@ -128,6 +138,33 @@ TEST_F(DurableJobsTest, AJobThatMustNotRunTwiceIsWrittenDownBeforeItRuns) {
   EXPECT_THAT(log_->lines(), ElementsAre("submitted", "start 2", "started", "end 3", "completed"));
 }
 
+TEST_F(DurableJobsTest, AJobForWhoseOutputsThereIsNoRoomFailsWhenTheyAreKnown) {
+  bodies_["some"] = [this](const Task& task, TaskControl& control) {
+    gate_.Enter();
+    *task.call.outputs[0].actual_size = 2;
+    return CopyBody(task, control);
+  };
+  Start();
+  const std::shared_ptr<Job> first = Accept(Request("some", {1, 2, 3}));
+  engine_->Acknowledge(*first);
+  JobRequest taking = Request("copy");
+  taking.inputs = {{.name = "x", .signature = {}, .source = OutputOf{JobRef{first->id}, "y"}}};
+  const std::shared_ptr<Job> second = Accept(std::move(taking));
+  engine_->Acknowledge(*second);
+  log_->HasNoRoom(absl::ResourceExhaustedError("its limit quota-bytes is 7"));
+  gate_.Open();
+  ASSERT_TRUE(Eventually([&] { return log_->HasEnd(); }));
+  log_->Written();
+  ASSERT_TRUE(Eventually([&] {
+    log_->Written();
+    return IsEnd(StateOf(second->id));
+  }));
+  const JobSnapshot failed = engine_->Get(kRoot, second->id).value();
+  EXPECT_EQ(failed.state, JobState::kFailed);
+  EXPECT_EQ(Text(failed.end->error), "its limit quota-bytes is 7");
+  EXPECT_THAT(log_->lines(), ::testing::Contains("reserve 8"));
+}
+
 TEST_F(DurableJobsTest, TheEndOfADaemonLeavesThemAsTheyAre) {
   bodies_["copy"] = Cancellable();
   options_.log = nullptr;
@@ -156,7 +193,7 @@ TEST_F(DurableJobsTest, WhatWaitedIsQueuedAgainAndItsStoryGoesOn) {
   log_->Written();
   EXPECT_EQ(StateOf(id), JobState::kCompleted);
   EXPECT_THAT(SequencesOf(id), ElementsAre(1, 2, 3, 4, 5));
-  EXPECT_THAT(log_->lines(), ElementsAre("started", "end 5", "completed"));
+  EXPECT_THAT(log_->lines(), ElementsAre("reserve 12", "started", "end 5", "completed"));
   // A watcher who knew all but the end is told that.
   const auto watcher = std::make_shared<Recorder>();
   EXPECT_TRUE(engine_->Watch(kAlice, id, 5, watcher, 7).ok());

@@ -100,6 +100,61 @@ TEST_F(SpoolTest, BeyondItsSizeTheOldestGoFirst) {
   EXPECT_TRUE(Has("jobs/3"));
 }
 
+TEST_F(SpoolTest, OneOwnersFetchedResultsMakeRoomOldestFirst) {
+  for (const std::uint64_t number : {1, 2, 3, 4}) Accept(number), End(number);
+  Fetch(1), Fetch(2);
+  std::vector<std::uint64_t> gone;
+  PruneBounds bounds{.now = At(9000), .age = nanoseconds(1)};
+  bounds.at_once = 1;
+  bounds.stop = [&] { return !gone.empty(); };
+  bounds.released = [&](std::uint64_t number) { gone.push_back(number); };
+  bounds.owner = "you";
+  EXPECT_EQ(Prune(*journal_, spool_.get(), bounds)->released, 0u);
+  bounds.owner = "me";
+  EXPECT_EQ(Prune(*journal_, spool_.get(), bounds)->released, 1u);
+  EXPECT_THAT(gone, ElementsAre(1)) << "it is asked after each";
+  bounds.stop = nullptr;
+  bounds.is_fetched = [](std::uint64_t number) { return number == 4; };
+  EXPECT_EQ(Prune(*journal_, spool_.get(), bounds)->released, 2u);
+  EXPECT_THAT(gone, ElementsAre(1, 2, 4)) << "of the last the index does not have it yet";
+  EXPECT_TRUE(Has("jobs/3"));
+}
+
+TEST_F(SpoolTest, WhatOthersHaveIsToldWithTheirNames) {
+  Accept(1), End(1), Fetch(1);
+  Accept(2);
+  std::vector<std::string> told;
+  const auto take = [&](const PartOfJob& part) {
+    told.push_back(std::to_string(part.job) + " " + part.owner + (part.fetched ? " fetched " : " ") +
+                   (!part.file                       ? "request "
+                    : *part.file == FileRole::kInput ? "input "
+                                                     : "result ") +
+                   std::to_string(part.bytes));
+  };
+  ASSERT_TRUE(EachPartBut(*journal_, "me", take).ok());
+  EXPECT_THAT(told, IsEmpty());
+  ASSERT_TRUE(EachPartBut(*journal_, "you", take).ok());
+  const std::string request = std::to_string(RequestOf(1).size());
+  EXPECT_THAT(told, UnorderedElementsAre("1 me fetched request " + request, "1 me fetched input 140",
+                                         "1 me fetched input 2128", "1 me fetched result 140",
+                                         "2 me request " + request, "2 me input 140", "2 me input 2128"));
+}
+
+TEST_F(SpoolTest, InputsThatAreNotAdmittedLeaveNothing) {
+  const std::vector<SpoolItem> items = {Item("a", own_), Item("matrix", shared_, true)};
+  std::uint64_t asked = 0;
+  const absl::StatusOr<Spool::Stored> stored =
+      spool_->StoreInputs(1, items, {}, [&](std::span<const SpooledFile> files) -> absl::Status {
+        for (const SpooledFile& file : files) asked += file.bytes;
+        EXPECT_FALSE(Has("jobs/1")) << "it is asked before anything is written";
+        return absl::ResourceExhaustedError("no room");
+      });
+  EXPECT_EQ(stored.status().message(), "no room");
+  EXPECT_EQ(asked, 140u + 2128u);
+  EXPECT_FALSE(Has("jobs/1"));
+  EXPECT_EQ(Count("shared"), 0u);
+}
+
 TEST_F(SpoolTest, OldHistoryIsForgotten) {
   Accept(1), End(1), Fetch(1);
   Accept(2), End(2);
