@@ -129,6 +129,7 @@ void Assembly::OpenGuests() {
     engine_->EndSessionsOfGuest(token);
     return jobs;
   };
+  guests.end_streams = [streams = guest_streams_] { streams->EndOver(); };
   guests.note = [log = log_](const std::string& line) { log->info("{}", line); };
   guests.warn = [log = log_](const std::string& line) { log->warn("{}", line); };
   guests.expired = [audit = audit_.get()](const std::string& token) {
@@ -270,6 +271,7 @@ ServiceContext::Parts Assembly::Parts() const {
   parts.telemetry = telemetry_.get();
   parts.authenticator = authenticator_;
   parts.guests = guests_.get();
+  parts.guest_streams = guest_streams_;
   parts.control = control_.get();
   parts.audit = audit_.get();
   parts.bounds.max_array_bytes = arrays_->limits().array_bytes;

@@ -117,6 +117,7 @@ class Assembly {
   std::string generation_, secret_;
   std::shared_ptr<Authenticator> authenticator_;
   const std::shared_ptr<core::Allowances> allowances_ = std::make_shared<core::Allowances>(kOwnerToken);
+  const std::shared_ptr<GuestStreams> guest_streams_ = std::make_shared<GuestStreams>(allowances_);
   std::unique_ptr<Control> control_;
   std::unique_ptr<JobIds> job_ids_;
   std::shared_ptr<DurableJobs> durable_;  // null: there is no journal

@@ -25,28 +25,35 @@ grpc::ByteBuffer ToBytes(const Message& message) {
 
 class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
  public:
-  WriteStream(const ServiceContext& context, core::Principal who, std::string peer, StreamTicket ticket,
-              grpc::ByteBuffer* response)
+  WriteStream(const ServiceContext& context, grpc::CallbackServerContext* call, core::Principal who, std::string peer,
+              StreamTicket ticket, grpc::ByteBuffer* response)
       : context_(context),
         activity_(context.engine().BeginActivity()),
-        who_(std::move(who)),
+        who_(who),
         peer_(std::move(peer)),
         ticket_(std::move(ticket)),
-        response_(response) {
+        response_(response),
+        end_(std::make_shared<StreamEnd>(call, std::move(who), StreamEnd::FromOutside::kFinish,
+                                         [this](const absl::Status& status) { Finish(wire::ToGrpc(status)); })) {
+    context_.guest_streams().Add(end_);
     StartRead(&message_);
   }
 
   void OnReadDone(bool ok) noexcept override {
     absl::Status status;
     try {
-      status = ok ? TakeChunk() : Answer();
+      if (end_->finished() || context_.IsOver(who_)) {
+        status = core::EndedToken(who_.token);
+      } else {
+        status = ok ? TakeChunk() : Answer();
+      }
     } catch (const std::bad_alloc&) {
       status = NoMemory();
     }
     if (ok && status.ok()) return StartRead(&message_);
     writer_.reset();  // received bytes stay, so that the upload can be resumed
     NoteAct(context_, "upload", who_, peer_, array_id_, "", status);
-    Finish(wire::ToGrpc(status));
+    end_->Finish(status);
   }
 
   void OnDone() noexcept override { delete this; }
@@ -98,6 +105,7 @@ class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
   const std::string peer_;
   const StreamTicket ticket_;
   grpc::ByteBuffer* const response_;
+  const std::shared_ptr<StreamEnd> end_;
   grpc::ByteBuffer message_;
   codec::Chunk chunk_;
   std::string array_id_;
@@ -106,24 +114,27 @@ class WriteStream final : public grpc::ServerReadReactor<grpc::ByteBuffer> {
 
 class ReadStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
-  ReadStream(const ServiceContext& context, StreamTicket ticket, core::ArrayStore::Reader reader, std::uint64_t offset,
-             std::uint64_t length)
+  ReadStream(const ServiceContext& context, grpc::CallbackServerContext* call, core::Principal who, StreamTicket ticket,
+             core::ArrayStore::Reader reader, std::uint64_t offset, std::uint64_t length)
       : context_(context),
         activity_(context.engine().BeginActivity()),
         ticket_(std::move(ticket)),
         id_(std::move(reader.array.id)),
         buffer_(std::move(reader.buffer)),
         offset_(offset),
-        end_(offset + length) {
+        until_(offset + length),
+        end_(std::make_shared<StreamEnd>(call, std::move(who), StreamEnd::FromOutside::kCancel,
+                                         [this](const absl::Status& status) { Finish(wire::ToGrpc(status)); })) {
+    context_.guest_streams().Add(end_);
     // Here, or on another thread when the bytes have come from a device. gRPC keeps this until Finish.
     context_.arrays().Fetch(buffer_, [this](const absl::Status& status) {
       activity_.Moved();
-      status.ok() ? Next() : Finish(wire::ToGrpc(status));
+      status.ok() ? Next() : end_->Finish(status);
     });
   }
 
   void OnWriteDone(bool ok) noexcept override {
-    if (!ok) return Finish(grpc::Status(grpc::StatusCode::CANCELLED, "the client went away"));
+    if (!ok) return end_->Finish(absl::CancelledError("the client went away"));
     activity_.Moved();
     Next();
   }
@@ -135,15 +146,18 @@ class ReadStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
 
  private:
   void Next() {
-    if (offset_ == end_) return Finish(grpc::Status::OK);
-    const std::uint64_t length = std::min(std::uint64_t{codec::kChunkBytes}, end_ - offset_);
+    if (offset_ == until_) return end_->Finish(absl::OkStatus());
+    if (context_.IsOver(end_->who())) return end_->Finish(core::EndedToken(end_->who().token));
+    const std::uint64_t length = std::min(std::uint64_t{codec::kChunkBytes}, until_ - offset_);
     try {
       chunk_ = codec::EncodeRead(buffer_, offset_, static_cast<std::size_t>(length));
     } catch (const std::bad_alloc&) {
-      return Finish(wire::ToGrpc(NoMemory()));
+      return end_->Finish(NoMemory());
     }
     offset_ += length;
-    if (offset_ == end_) return StartWriteAndFinish(&chunk_, grpc::WriteOptions(), grpc::Status::OK);
+    // The last chunk of the owner's takes the status along. A guest's can still be cancelled while it is pending.
+    const bool last = offset_ == until_ && end_->who().serial == 0;
+    if (last) return StartWriteAndFinish(&chunk_, grpc::WriteOptions(), grpc::Status::OK);
     StartWrite(&chunk_);
   }
 
@@ -152,12 +166,14 @@ class ReadStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   const StreamTicket ticket_;
   const core::ArrayId id_;
   const std::shared_ptr<const HostBuffer> buffer_;
-  std::uint64_t offset_ = 0, end_ = 0;
+  std::uint64_t offset_ = 0;
+  const std::uint64_t until_;
+  const std::shared_ptr<StreamEnd> end_;
   grpc::ByteBuffer chunk_;
 };
 
-absl::StatusOr<ReadStream*> OpenReadStream(const ServiceContext& context, const core::Principal& who,
-                                           const v1::ReadArrayRequest& request) {
+absl::StatusOr<ReadStream*> OpenReadStream(const ServiceContext& context, grpc::CallbackServerContext* call,
+                                           const core::Principal& who, const v1::ReadArrayRequest& request) {
   absl::StatusOr<core::ArrayStore::Reader> reader = context.arrays().Open(who, request.array_id().substr(0, 129));
   if (!reader.ok()) return reader.status();
   const std::uint64_t size = reader->buffer->size();
@@ -169,7 +185,7 @@ absl::StatusOr<ReadStream*> OpenReadStream(const ServiceContext& context, const 
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who.session, core::SessionUse::kLooks);
   if (!ticket.ok()) return ticket.status();
   const std::uint64_t length = request.length() == 0 ? size - request.offset() : request.length();
-  return new ReadStream(context, *std::move(ticket), *std::move(reader), request.offset(), length);
+  return new ReadStream(context, call, who, *std::move(ticket), *std::move(reader), request.offset(), length);
 }
 
 }  // namespace
@@ -185,7 +201,7 @@ grpc::ServerReadReactor<grpc::ByteBuffer>* StartWriteStream(const ServiceContext
   }
   absl::StatusOr<StreamTicket> ticket = StreamTicket::Take(context, who->session, core::SessionUse::kHolds);
   if (!ticket.ok()) return new Refusal<grpc::ServerReadReactor<grpc::ByteBuffer>>(ticket.status());
-  return new WriteStream(context, *std::move(who), PeerFor(context, *call), *std::move(ticket), response);
+  return new WriteStream(context, call, *std::move(who), PeerFor(context, *call), *std::move(ticket), response);
 }
 
 grpc::ServerWriteReactor<grpc::ByteBuffer>* StartReadStream(const ServiceContext& context,
@@ -196,7 +212,7 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* StartReadStream(const ServiceContext
   if (!who.ok()) return new Refused(who.status());
   v1::ReadArrayRequest request;
   if (absl::Status status = Parse(*bytes, request); !status.ok()) return new Refused(status);
-  const absl::StatusOr<ReadStream*> stream = OpenReadStream(context, *who, request);
+  const absl::StatusOr<ReadStream*> stream = OpenReadStream(context, call, *who, request);
   NoteAct(context, "download", *who, PeerFor(context, *call), request.array_id(), "", stream.status());
   if (!stream.ok()) return new Refused(stream.status());
   return *stream;

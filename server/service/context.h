@@ -31,6 +31,7 @@
 #include "server/environments/named_environments.h"
 #include "server/service/auth.h"
 #include "server/service/file_thread.h"
+#include "server/service/guest_streams.h"
 #include "server/service/message_room.h"
 #include "server/service/open_run_streams.h"
 #include "server/wire/job.h"
@@ -77,6 +78,7 @@ class ServiceContext {
     const core::TelemetrySampler* telemetry;
     std::shared_ptr<const Authenticator> authenticator;
     GuestTokens* guests = nullptr;  // outlives the context
+    std::shared_ptr<GuestStreams> guest_streams;
     DaemonControl* control;
     AuditLog* audit = nullptr;  // null: there is none
     wire::JobBounds bounds;     // for callers who are no guests: without an allowance
@@ -110,6 +112,7 @@ class ServiceContext {
   const CacheFolders& caches() const { return parts_.caches; }
   DurableJobs* durable() const { return parts_.durable; }
   GuestTokens& guests() const { return *parts_.guests; }
+  GuestStreams& guest_streams() const { return *parts_.guest_streams; }
   const v1::GetServerInfoResponse& info() const { return parts_.info; }
   std::optional<core::WallTime> allocation_end() const {
     return parts_.allocation_end ? parts_.allocation_end() : std::nullopt;

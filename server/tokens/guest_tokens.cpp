@@ -266,6 +266,7 @@ void GuestTokens::LookForExpired(const std::stop_token& stop) {
       options_.note(absl::StrCat("token ", Quoted(name), " has expired; ", jobs, " of its jobs are cancelled"));
       if (options_.expired) options_.expired(name);
     }
+    options_.end_streams();
   }
 }
 

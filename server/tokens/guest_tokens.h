@@ -27,7 +27,8 @@ namespace hotplate::server {
 class GuestTokens {
  public:
   static constexpr std::size_t kMost = 1000;  // living ones
-  // Until then jobs of a token that has expired may go on; its calls are refused at once.
+  // Until then jobs of a token that has expired may go on, and of one that was revoked uploads and downloads that stand
+  // still; its calls are refused at once.
   static constexpr std::chrono::seconds kLook{5};
 
   struct Options {
@@ -38,8 +39,10 @@ class GuestTokens {
     std::shared_ptr<core::Allowances> allowances;
     // Ends the jobs and sessions of a token, for this reason; returns how many jobs. Called without a lock.
     std::function<std::uint32_t(const std::string& token, const std::string& why)> end;
-    std::function<void(const std::string&line)> note, warn;  // for the log
-    std::function<void(const std::string& token)> expired;   // while this daemon ran; may be empty
+    // Ends the uploads and downloads of tokens that have ended. Called without a lock, every kLook.
+    std::function<void()> end_streams;
+    std::function<void(const std::string& line)> note, warn;  // for the log
+    std::function<void(const std::string& token)> expired;    // while this daemon ran; may be empty
   };
   // Reads the tokens that the daemon before this one had. Those that cannot be had again are named in the log.
   explicit GuestTokens(Options options);

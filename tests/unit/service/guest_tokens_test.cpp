@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "proto/codec/json_file.h"
 #include "server/tokens/record_file.h"
@@ -46,6 +48,7 @@ class GuestTokensTest : public testing::Test {
       ended_.push_back(token + " " + why);
       return 2U;
     };
+    options.end_streams = [this] { ++looks_; };
     options.warn = [this](const std::string& line) { warnings_.push_back(line); };
     guests_ = std::make_unique<GuestTokens>(std::move(options));
     guests_->Publish(own_);
@@ -79,6 +82,7 @@ class GuestTokensTest : public testing::Test {
   std::shared_ptr<Authenticator> authenticator_;
   std::shared_ptr<core::Allowances> allowances_;
   std::vector<std::string> warnings_, ended_;
+  std::atomic<int> looks_{0};
   std::unique_ptr<GuestTokens> guests_;
 };
 
@@ -178,6 +182,11 @@ TEST_F(GuestTokensTest, WrongTokensAreRefusedWithTheFieldAndTheValue) {
   std::filesystem::create_directory_symlink(folder_.path(), folder_.path() + "/link");
   token.set_record_file(folder_.path() + "/link/./anna.json");
   EXPECT_THAT(refusal(token), HasSubstr("is that of token \"anna\"")) << "by another way";
+}
+
+TEST_F(GuestTokensTest, StreamsOfTokensThatHaveEndedAreLookedForNowAndThen) {
+  for (int i = 0; i < 6000 && looks_ < 1; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_GE(looks_, 1);
 }
 
 TEST_F(GuestTokensTest, TheLongestNameHasACertificate) {

@@ -38,6 +38,7 @@ TestServer::TestServer(Options options)
   parts.engine = engine_.get();
   parts.telemetry = telemetry_.get();
   parts.authenticator = authenticator_;
+  parts.guest_streams = std::make_shared<GuestStreams>(options_.engine.allowances);
   parts.control = &control_;
   parts.bounds.max_array_bytes = options_.arrays.array_bytes;
   parts.bounds.path_roots = wire::CanonicalRoots({folder_.path()});
