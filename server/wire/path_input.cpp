@@ -13,28 +13,16 @@
 #include <utility>
 
 #include "kernels/array/quoted.h"
+#include "kernels/base/descriptor.h"
 #include "kernels/base/status.h"
 #include "server/wire/job.h"
+#include "server/wire/open_below.h"
 #include "server/wire/values.h"
 
 namespace hotplate::wire {
 namespace {
 
 constexpr std::size_t kLongestPath = 4096;
-
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (number_ >= 0) close(number_);
-  }
-  int number() const { return number_; }
-
- private:
-  int number_;
-};
 
 bool IsBelow(const std::string& path, const std::string& root) {
   return root == "/" || (path.starts_with(root) && path.size() > root.size() && path[root.size()] == '/');
@@ -70,12 +58,17 @@ absl::Status GuestMayNotRead(const std::string& field, const std::string& path, 
                                                    "without \"..\"; else send the array")}});
 }
 
+// The root that the path begins with; else empty.
+std::string RootOf(const std::string& path, const JobBounds& bounds) {
+  const auto at = std::find_if(bounds.path_roots.begin(), bounds.path_roots.end(),
+                               [&](const std::string& root) { return IsBelow(path, root); });
+  return at == bounds.path_roots.end() ? "" : *at;
+}
+
 // Without a look at the file system.
 bool GuestMayAsk(const std::string& path, const JobBounds& bounds) {
   const std::filesystem::path parts(path);
-  return std::find(parts.begin(), parts.end(), "..") == parts.end() &&
-         std::any_of(bounds.path_roots.begin(), bounds.path_roots.end(),
-                     [&](const std::string& root) { return IsBelow(path, root); });
+  return std::find(parts.begin(), parts.end(), "..") == parts.end() && !RootOf(path, bounds).empty();
 }
 
 absl::Status TooManyOpen(const std::string& field, const OpenInputs& open) {
@@ -125,9 +118,17 @@ absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& 
   }
   if (guest && !GuestMayAsk(path, bounds)) return GuestMayNotRead(field, path, bounds);
   // An O_PATH descriptor never waits on a pipe, and its file cannot be swapped between check and use.
-  const Descriptor there(open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (there.number() < 0) return CannotOpen(path, field, errno);
-  const std::string link = "/proc/self/fd/" + std::to_string(there.number());
+  Descriptor there;
+  if (guest) {
+    OpenedBelow opened = OpenBelow(RootOf(path, bounds), path);
+    if (opened.leads_out) return GuestMayNotRead(field, path, bounds);
+    errno = opened.error;
+    there = std::move(opened.file);
+  } else {
+    there.Take(open(path.c_str(), O_PATH | O_CLOEXEC));
+  }
+  if (!there) return CannotOpen(path, field, errno);
+  const std::string link = "/proc/self/fd/" + std::to_string(there.get());
   std::error_code error;
   const std::string real = std::filesystem::read_symlink(link, error).string();
   if (error && access("/proc/self/fd", F_OK) != 0) {
@@ -137,7 +138,7 @@ absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& 
   }
   if (error) return CannotOpen(path, field, error.value());
   if (std::none_of(roots.begin(), roots.end(), [&](const std::string& root) { return IsBelow(real, root); })) {
-    if (guest) return GuestMayNotRead(field, path, bounds);  // by a link; where that leads to is not told
+    if (guest) return GuestMayNotRead(field, path, bounds);  // a folder on the way was moved meanwhile
     std::string all;
     for (const std::string& root : roots) all += (all.empty() ? "" : ", ") + root;
     return Refused(absl::StatusCode::kPermissionDenied,
@@ -147,7 +148,7 @@ absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& 
                                 (all.empty() ? "none that exists" : all)}});
   }
   struct stat facts {};
-  if (fstat(there.number(), &facts) != 0) return CannotOpen(path, field, errno);
+  if (fstat(there.get(), &facts) != 0) return CannotOpen(path, field, errno);
   if (!S_ISREG(facts.st_mode)) return InvalidField(field, field + ": " + Quoted(path) + " is not a regular file");
 
   std::shared_ptr<const void> count = OpenInputs::Count(open_inputs);

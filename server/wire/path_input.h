@@ -35,7 +35,7 @@ class OpenInputs {
 // Opens the .npy file at `path` if it is (links resolved) a regular file below one of the bounds' path_roots.
 // INVALID_ARGUMENT, NOT_FOUND or PERMISSION_DENIED with a violation of `field`; RESOURCE_EXHAUSTED without one if too
 // many are open: another attempt may succeed. May wait for the file system. A guest's path must be written with the
-// root, and without "..": of other places it is not told what is there.
+// root, and without "..", and links are followed below the root alone: of other places it is not told what is there.
 absl::StatusOr<std::shared_ptr<const NpyFile>> OpenPathInput(const std::string& path, const std::string& field,
                                                              const JobBounds& bounds);
 

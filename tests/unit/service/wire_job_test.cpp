@@ -258,6 +258,49 @@ TEST_F(PathInputTest, AGuestReadsBelowItsOwnRootAlone) {
                 absl::StatusCode::kPermissionDenied);
 }
 
+// It is the same answer, whatever the link leads to.
+TEST_F(PathInputTest, AGuestIsNotToldWhatALinkLeadsTo) {
+  const std::string file = WriteNpy("x.npy", 7), root = bounds_.path_roots.front(), own = root + "/inside";
+  std::filesystem::create_directories(own + "/deep/er");
+  std::filesystem::create_directory(root + "/closed");
+  std::filesystem::copy_file(file, own + "/y.npy");
+  bounds_.guest = "anna";
+  bounds_.path_roots = bounds_.named_roots = {own};
+  int number = 0;
+  for (const std::string& target :
+       {file, root + "/absent.npy", root + "/absent/x.npy", root, root + "/x.npy/z", std::string("/dev/null"),
+        std::string("../x.npy"), std::string("../absent.npy"), std::string("deep/../../absent.npy"),
+        own + "/../absent.npy", root + "/closed/x.npy", root + "/inside2"}) {
+    const std::string link = own + "/link" + std::to_string(++number);
+    std::filesystem::create_symlink(target, link);
+    for (const std::string& path : {link, link + "/under"}) {
+      GivePath(path);
+      ExpectRefused("inputs.x",
+                    "\"" + path + "\": token \"anna\" may read .npy files below " + own +
+                        " alone, by paths that begin so, without \"..\"; else send the array",
+                    absl::StatusCode::kPermissionDenied);
+    }
+  }
+  // Links that stay below the root are followed.
+  std::filesystem::create_symlink(own + "/y.npy", own + "/absolute.npy");
+  std::filesystem::create_symlink("../../y.npy", own + "/deep/er/relative.npy");
+  std::filesystem::create_directory_symlink("deep/er", own + "/folder");
+  for (const char* const path : {"/absolute.npy", "/deep/er/relative.npy", "/folder/relative.npy", "//./y.npy"}) {
+    GivePath(own + path);
+    EXPECT_TRUE(Convert().ok()) << path << " " << Convert().status();
+  }
+  std::filesystem::create_symlink("absent.npy", own + "/dangling.npy");
+  std::filesystem::create_symlink("loop.npy", own + "/loop.npy");
+  for (const auto& [path, code] : {std::pair("/dangling.npy", absl::StatusCode::kNotFound),
+                                   {"/absent.npy", absl::StatusCode::kNotFound},
+                                   {"/y.npy/z", absl::StatusCode::kNotFound},
+                                   {"/loop.npy", absl::StatusCode::kInvalidArgument},
+                                   {"/deep", absl::StatusCode::kInvalidArgument}}) {
+    GivePath(own + path);
+    EXPECT_EQ(Convert().status().code(), code) << path;
+  }
+}
+
 TEST_F(WireJobTest, AGuestWritesNoFiles) {
   v1::JobOutput& output = *spec_.add_outputs();
   output.set_name("y");
