@@ -41,7 +41,8 @@ absl::StatusOr<FoundRecord> FindRecord(const std::string& server = "", const std
 
 // PERMISSION_DENIED: others can read or write the record or its folder, or it belongs to another user; the message has
 // the chmod command. A guest's record may belong to anybody, and its group bits may let somebody read it, since the
-// mask of an access control list shows there; but nobody else may change it, or write to its folder.
+// mask of an access control list shows there; but nobody else may change it, or put another in its place by a folder or
+// a link on the way (kernels/array/replaceable.h).
 // FAILED_PRECONDITION: the content is not a record of a known schema. UNAVAILABLE: it is not there.
 absl::StatusOr<FoundRecord> ReadRecord(const std::string& path);
 

@@ -5,13 +5,15 @@
 
 #include <cerrno>
 #include <climits>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "client/lib/endpoint.h"
 #include "kernels/array/quoted.h"
+#include "kernels/array/replaceable.h"
 #include "proto/codec/json_file.h"
 
 namespace hotplate::client {
@@ -28,12 +30,6 @@ std::string RealPath(const std::string& path) {
   return realpath(path.c_str(), resolved) == nullptr ? "" : resolved;
 }
 
-std::string ModeText(const struct stat& info) {
-  char octal[16];
-  std::snprintf(octal, sizeof octal, "(mode %04o)", static_cast<unsigned>(info.st_mode & 07777));
-  return octal;
-}
-
 // Checks that only the user can access a file or folder. `mode` is the argument for chmod in the message.
 absl::Status CheckPrivate(const struct stat& info, const std::string& what, const std::string& path, mode_t forbidden,
                           const char* mode) {
@@ -43,8 +39,9 @@ absl::Status CheckPrivate(const struct stat& info, const std::string& what, cons
                                        "): it is not used. Choose a folder of your own with HOTPLATE_DIR");
   }
   if ((info.st_mode & forbidden) != 0) {
-    return absl::PermissionDeniedError(what + " " + path + " can be read or written by others " + ModeText(info) +
-                                       ", and it guards your token: chmod " + mode + " " + path);
+    return absl::PermissionDeniedError(what + " " + path + " can be read or written by others " +
+                                       ModeText(info.st_mode) + ", and it guards your token: chmod " + mode + " " +
+                                       path);
   }
   return absl::OkStatus();
 }
@@ -57,35 +54,24 @@ absl::Status CheckFolder(const std::string& path, mode_t forbidden) {
   return CheckPrivate(info, "folder", path, forbidden, "700");
 }
 
-// "chmod go-w /x", or for somebody else's file "ask user 1000, its owner, for chmod go-w /x".
-std::string Remedy(const struct stat& info, const std::string& command) {
-  if (info.st_uid == geteuid()) return command;
-  return "ask user " + std::to_string(info.st_uid) + ", its owner, for " + command;
-}
-
 // Group bits of a file with an access control list are the list's mask: they say what the named users may do at most.
 absl::Status CheckGuestsFile(const struct stat& info, const std::string& path, const std::string& guest) {
   if ((info.st_mode & 027) == 0) return absl::OkStatus();
-  return absl::PermissionDeniedError("record " + path + " of guest " + Quoted(guest) +
-                                     " can be written by its group or used by all " + ModeText(info) +
-                                     ", and it has the guest's token: " + Remedy(info, "chmod g-w,o= " + path));
+  return absl::PermissionDeniedError(
+      "record " + path + " of guest " + Quoted(guest) + " can be written by its group or used by all " +
+      ModeText(info.st_mode) + ", and it has the guest's token: " + RemedyOf(info.st_uid, "chmod g-w,o= " + path));
 }
 
-// Somebody who may write to the folder could put another daemon's record in the place of this one, once it was removed.
-absl::Status CheckGuestsFolder(const std::string& path, uid_t owner, const std::string& guest) {
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0) {
-    return absl::UnavailableError("folder " + path + ": " + std::strerror(errno));
-  }
-  const std::string who = ", who could replace the record of guest " + Quoted(guest) + " in it";
-  if ((info.st_mode & 022) != 0) {
-    return absl::PermissionDeniedError("folder " + path + " can be written by others " + ModeText(info) + who + ": " +
-                                       Remedy(info, "chmod go-w " + path) + ", or for a record in another folder");
-  }
-  if (info.st_uid == owner || info.st_uid == geteuid() || info.st_uid == 0) return absl::OkStatus();
-  return absl::PermissionDeniedError("folder " + path + " belongs to user " + std::to_string(info.st_uid) + who +
-                                     ", which is user " + std::to_string(owner) +
-                                     "'s: ask that one for a record in another folder");
+// Somebody who may write to a folder on the way could put another daemon's record in the place of this one.
+absl::Status CheckWayTo(const std::string& given, uid_t owner, const std::string& guest) {
+  std::error_code error;
+  const std::string path = std::filesystem::absolute(given, error).string();
+  const char* const home = std::getenv("HOME");
+  const std::string why = WhyReplaceable({.path = error ? given : path,
+                                          .owner = owner,
+                                          .what = "the record of guest " + Quoted(guest),
+                                          .home = home == nullptr ? "" : RealPath(home)});
+  return why.empty() ? absl::OkStatus() : absl::PermissionDeniedError(why);
 }
 
 // `given` cannot be followed to a file. A link is from `hotplate join`, and leads to a file of the daemon's owner.
@@ -114,7 +100,7 @@ absl::Status CannotBeOpened(const std::string& path, int error) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0 || info.st_uid == geteuid()) return absl::PermissionDeniedError(message);
   return absl::PermissionDeniedError(message + "; if you are a guest, " +
-                                     Remedy(info, "setfacl -m u:" + std::to_string(geteuid()) + ":r " + path));
+                                     RemedyOf(info.st_uid, "setfacl -m u:" + std::to_string(geteuid()) + ":r " + path));
 }
 
 }  // namespace
@@ -148,10 +134,11 @@ absl::StatusOr<FoundRecord> ReadRecord(const std::string& given) {
   if (!owners.ok()) {
     if (!record.ok() || record->guest().empty()) return owners;
     if (const absl::Status status = CheckGuestsFile(info, path, record->guest()); !status.ok()) return status;
-    if (const absl::Status status = CheckGuestsFolder(ParentOf(path), info.st_uid, record->guest()); !status.ok())
-      return status;
   }
   if (!record.ok()) return record.status();
+  if (!record->guest().empty()) {
+    if (const absl::Status status = CheckWayTo(given, info.st_uid, record->guest()); !status.ok()) return status;
+  }
   return FoundRecord{*std::move(record), path};
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 #include "client/lib/endpoint.h"
 #include "tests/temporary_folder.h"
@@ -96,6 +97,32 @@ TEST_F(GuestRecordTest, AFolderThatOthersCanWriteToIsRefused) {
     EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << std::oct << mode;
     EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("guest \"ana\""), HasSubstr("chmod go-w ")));
   }
+}
+
+TEST_F(GuestRecordTest, AFolderFurtherUpThatOthersCanWriteToIsRefused) {
+  const std::string real = std::filesystem::canonical(shared_.path()).string();
+  for (const mode_t mode : {02775, 0777}) {
+    ASSERT_EQ(chmod(real.c_str(), mode), 0);
+    for (const std::string& server : {std::string(), file()}) {
+      const absl::Status status = Refusal(server);
+      EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied) << std::oct << mode;
+      EXPECT_THAT(std::string(status.message()),
+                  AllOf(HasSubstr("folder " + real + ", on the way to the record of guest \"ana\""),
+                        HasSubstr("chmod +t " + real)));
+    }
+  }
+  ASSERT_EQ(chmod(real.c_str(), 03775), 0);
+  EXPECT_TRUE(Find().ok()) << Refusal();
+}
+
+TEST_F(GuestRecordTest, AFolderOfALinkOnTheWayThatOthersCanWriteToIsRefused) {
+  const TemporaryFolder open;
+  ASSERT_EQ(symlink(shared_.path().c_str(), open.File("alias").c_str()), 0);
+  ASSERT_EQ(unlink(link().c_str()), 0);
+  ASSERT_EQ(symlink(open.File("alias/servers/fake.json").c_str(), link().c_str()), 0);
+  ASSERT_TRUE(Find().ok()) << Refusal();
+  ASSERT_EQ(chmod(open.path().c_str(), 0777), 0);
+  EXPECT_THAT(std::string(Refusal().message()), HasSubstr(open.path() + ", on the way to the record"));
 }
 
 TEST_F(GuestRecordTest, TheFoldersOfTheLinkAreOnesOwn) {
