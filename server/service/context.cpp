@@ -116,6 +116,11 @@ absl::Status ServiceContext::PostForFiles(std::uint64_t bytes, std::function<voi
   return files_.Post(bytes, [activity, task = std::move(task)] { task(); });
 }
 
+absl::Status ServiceContext::PostQuestion(const core::Principal& who, std::uint64_t bytes,
+                                          std::function<void()> task) const {
+  return who.scope < core::Scope::kSubmit ? files_.Post(bytes, std::move(task)) : PostForFiles(bytes, std::move(task));
+}
+
 absl::Status ServiceContext::PostForEnvironments(std::uint64_t bytes, std::function<void()> task) const {
   const auto activity = std::make_shared<core::Engine::Activity>(engine().BeginActivity());
   return environments_.Post(bytes, [activity, task = std::move(task)] { task(); });

@@ -154,6 +154,9 @@ class ServiceContext {
   // Runs `task` on the files' thread; its effects reach the engine before the daemon counts as idle. `bytes`: its size.
   // RESOURCE_EXHAUSTED names the limit: too much waits there, and the task will not run.
   absl::Status PostForFiles(std::uint64_t bytes, std::function<void()> task) const;
+  // The same of a question. One of somebody who may only observe is no use of the daemon, whether there is an answer or
+  // not: it may be asked again and again by who has nothing here, and has no effect that idling could lose.
+  absl::Status PostQuestion(const core::Principal& who, std::uint64_t bytes, std::function<void()> task) const;
 
   // The same on a thread for what takes the node's interpreters and modules seconds.
   absl::Status PostForEnvironments(std::uint64_t bytes, std::function<void()> task) const;

@@ -19,7 +19,7 @@ grpc::ServerUnaryReactor* AnswerAfterFiles(const ServiceContext& context, grpc::
                                            MustWait must_wait, Answer answer) {
   return AnswerWhenDone(context, call, needed, [&](const core::Principal& who, const auto& finish) {
     if (must_wait(who)) {
-      return context.PostForFiles(request.ByteSizeLong(), [finish, answer, who] { finish(answer(who)); });
+      return context.PostQuestion(who, request.ByteSizeLong(), [finish, answer, who] { finish(answer(who)); });
     }
     finish(answer(who));
     return absl::OkStatus();

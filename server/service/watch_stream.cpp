@@ -30,7 +30,7 @@ WatchReactor* WatchStream::Start(const ServiceContext& context, grpc::CallbackSe
     stream->Follow(*who, id, from);
     return stream.get();
   }
-  const absl::Status posted = context.PostForFiles(1, [=, &context, who = *who] {
+  const absl::Status posted = context.PostQuestion(*who, 1, [=, &context, who = *who] {
     context.durable()->Recall(who, id, /*result=*/false).IgnoreError();  // then it is not found
     stream->Follow(who, id, from);
   });

@@ -339,6 +339,20 @@ TEST_F(UseTest, UploadsAndDownloadsAreAndLookersOnAreNot) {
   EXPECT_TRUE(run->Finish().ok());
 }
 
+// As that for a job that there is not: the journal has to be asked.
+TEST_F(UseTest, AQuestionIsUnlessTheCallerMayOnlyObserve) {
+  const core::Principal observer{"watcher", core::SessionId("w"), core::Scope::kObserve};
+  const core::Principal submitter{"anna", core::SessionId("a"), core::Scope::kSubmit};
+  std::promise<void> answered;
+  const std::shared_future<void> answer = answered.get_future().share();
+  ASSERT_TRUE(server_.context().PostQuestion(observer, 1, [answer] { answer.wait(); }).ok());
+  EXPECT_TRUE(Eventually([&] { return !InUse(); }));
+  ASSERT_TRUE(server_.context().PostQuestion(submitter, 1, [] {}).ok());
+  EXPECT_TRUE(InUse()) << "it waits behind the other";
+  answered.set_value();
+  EXPECT_TRUE(Eventually([&] { return !InUse(); }));
+}
+
 TEST_F(UseTest, ADrainingDaemonTakesNoUploadAndGivesDownloads) {
   const std::string id = Create(4), other = Create(4);
   v1::CreateArrayRequest replacing;
