@@ -1,6 +1,7 @@
 #include "server/tokens/guest_tokens.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/array/quoted.h"
+#include "kernels/array/replaceable.h"
 #include "kernels/base/nearest_names.h"
 #include "kernels/base/quantity.h"
 #include "kernels/base/status.h"
@@ -204,6 +206,10 @@ absl::StatusOr<v1::Token> GuestTokens::Create(const v1::Token& wanted) {
   absl::StatusOr<std::string> record_file = CanonicalFile(wanted.record_file());
   if (!record_file.ok()) return record_file.status();
   token.set_record_file(*std::move(record_file));
+  // As the guest will, who may come by the links.
+  const std::string why = WhyReplaceable(
+      {.path = wanted.record_file(), .owner = geteuid(), .what = "the record of guest " + Quoted(token.name())});
+  if (!why.empty()) return absl::FailedPreconditionError(absl::StrCat(why, "; hotplate join refuses such a record"));
   wire::ToProto(Now(), *token.mutable_create_time());
   if (wanted.has_expire_time()) *token.mutable_expire_time() = wanted.expire_time();
   absl::StatusOr<Guest> guest = Make(token);

@@ -50,8 +50,9 @@ class GuestTokens {
   // From now on records can be written: those of all living tokens are. Again whenever the daemon's own record changes.
   void Publish(const v1::EndpointRecord& own);
 
-  // ALREADY_EXISTS, INVALID_ARGUMENT, FAILED_PRECONDITION and RESOURCE_EXHAUSTED name the field or the limit; then
-  // nothing has changed. The devices are the caller's to check.
+  // ALREADY_EXISTS, INVALID_ARGUMENT, FAILED_PRECONDITION (also where others could replace the record) and
+  // RESOURCE_EXHAUSTED name the field, the folder or the limit; then nothing has changed. The devices are the caller's
+  // to check.
   absl::StatusOr<v1::Token> Create(const v1::Token& wanted);
   // By name, with those that ended, for 30 days.
   std::vector<v1::Token> List() const;

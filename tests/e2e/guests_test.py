@@ -29,7 +29,7 @@ class Guests(harness.Case):
         cls.allowed = cls.folder / "data"
         (cls.allowed / "course").mkdir(parents=True)
         cls.shared = cls.folder / "records"
-        cls.shared.mkdir()
+        cls.shared.mkdir(mode=0o755)
         cls.daemon = cls.start_daemon("--cpu-devices", "2", "--path-root", cls.allowed, "--lanes", "1")
         for folder in (cls.folder, cls.allowed, cls.allowed / "course"):
             make_array(folder / "x.npy")
@@ -213,6 +213,25 @@ class Guests(harness.Case):
             self.assertIn(scope, err)
         self.assertEqual(len(self.answer("token", "list")["tokens"]) - sum(
             "endTime" in one for one in self.answer("token", "list")["tokens"]), 1)
+
+    def test_a_record_that_others_could_replace(self):
+        course = self.folder / "course"
+        (course / "tokens").mkdir(mode=0o755, parents=True)
+        course.chmod(0o2775)
+        record = course / "tokens" / "dan.json"
+        create = ("token", "create", "--for", "dan", "--scope", "submit", "-o", record)
+        code, _, refused = self.run_command(*create)
+        self.assertNotEqual(code, harness.OK)
+        self.assertIn(f"chmod +t {course.resolve()}", refused)
+        self.assertFalse(record.exists())
+        course.chmod(0o3775)
+        self.hotplate(*create)
+        dan = {"HOTPLATE_DIR": str(self.folder / "home-dan")}
+        self.hotplate("join", record, env=dan)
+        self.hotplate("jobs", env=dan)
+        course.chmod(0o2775)
+        self.hotplate("jobs", code=harness.NOT_ALLOWED, says=f"chmod +t {course.resolve()}", env=dan)
+        course.chmod(0o755)
 
     def test_join_takes_records_of_guests_alone(self):
         home = {"HOTPLATE_DIR": str(self.folder / "home-nobody")}

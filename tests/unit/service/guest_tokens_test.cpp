@@ -189,6 +189,38 @@ TEST_F(GuestTokensTest, StreamsOfTokensThatHaveEndedAreLookedForNowAndThen) {
   EXPECT_GE(looks_, 1);
 }
 
+// The words are the guest's (kernels/array/replaceable.h).
+TEST_F(GuestTokensTest, ARecordThatOthersCouldReplaceIsNotMade) {
+  const std::string course = std::filesystem::canonical(folder_.path()).string() + "/course", own = course + "/tokens";
+  std::filesystem::create_directories(own);
+  chmod(own.c_str(), 0755);
+  v1::Token token = Wanted("anna");
+  token.set_record_file(own + "/anna.json");
+  chmod(course.c_str(), 02775);
+  const absl::Status refused = guests_->Create(token).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(refused),
+              testing::AllOf(HasSubstr("folder " + course + ", on the way to the record of guest \"anna\""),
+                             HasSubstr("chmod +t " + course)));
+  EXPECT_FALSE(std::filesystem::exists(own + "/anna.json"));
+  EXPECT_THAT(Names(), ElementsAre());
+  chmod(course.c_str(), 03775);
+  EXPECT_TRUE(guests_->Create(token).ok());
+  chmod(own.c_str(), 0775);
+  token = Wanted("ben");
+  token.set_record_file(own + "/ben.json");
+  EXPECT_THAT(Message(guests_->Create(token).status()), HasSubstr("chmod go-w " + own));
+  chmod(own.c_str(), 0755);
+  std::filesystem::create_directory_symlink(own, folder_.path() + "/open");
+  std::filesystem::create_directory(folder_.path() + "/shared");
+  std::filesystem::create_directory_symlink(own, folder_.path() + "/shared/alias");
+  chmod((folder_.path() + "/shared").c_str(), 0777);
+  token.set_record_file(folder_.path() + "/shared/alias/ben.json");
+  EXPECT_THAT(Message(guests_->Create(token).status()), HasSubstr("/shared, on the way to the record"));
+  token.set_record_file(folder_.path() + "/open/ben.json");
+  EXPECT_TRUE(guests_->Create(token).ok());
+}
+
 TEST_F(GuestTokensTest, TheLongestNameHasACertificate) {
   EXPECT_TRUE(guests_->Create(Wanted(std::string(48, 'a'))).ok());
 }
