@@ -263,7 +263,7 @@ grpc::ServerUnaryReactor* ProgramsService::ListWorkers(grpc::CallbackServerConte
 grpc::ServerUnaryReactor* ProgramsService::RestartWorkers(grpc::CallbackServerContext* call,
                                                           const v1::RestartWorkersRequest* /*request*/,
                                                           v1::RestartWorkersResponse* response) {
-  return AnswerNow(context_, call, core::Scope::kCode, [&](const core::Principal& /*who*/) {
+  return AnswerNow(context_, call, core::Scope::kAdmin, [&](const core::Principal& /*who*/) {
     WarmPythons* const pythons = context_.programs().pythons;
     if (pythons != nullptr) {
       const std::size_t count = pythons->Restart() + context_.programs().workers->Clear();
@@ -278,13 +278,14 @@ grpc::ServerUnaryReactor* ProgramsService::AddEnvironment(grpc::CallbackServerCo
                                                           const v1::AddEnvironmentRequest* request,
                                                           v1::AddEnvironmentResponse* response) {
   constexpr ServiceContext::Post kPost = &ServiceContext::PostForEnvironments;
-  return AnswerAboutEnvironments(call, core::Scope::kCode, kPost, *request, [=, this](NamedEnvironments& environments) {
-    auto added = environments.Add(*request, [this] { return context_.control().draining(); });
-    if (!added.ok()) return added.status();
-    *response = *std::move(added);
-    response->set_generation(context_.generation());
-    return absl::OkStatus();
-  });
+  return AnswerAboutEnvironments(
+      call, core::Scope::kAdmin, kPost, *request, [=, this](NamedEnvironments& environments) {
+        auto added = environments.Add(*request, [this] { return context_.control().draining(); });
+        if (!added.ok()) return added.status();
+        *response = *std::move(added);
+        response->set_generation(context_.generation());
+        return absl::OkStatus();
+      });
 }
 
 grpc::ServerUnaryReactor* ProgramsService::ListEnvironments(grpc::CallbackServerContext* call,
@@ -303,7 +304,7 @@ grpc::ServerUnaryReactor* ProgramsService::RemoveEnvironment(grpc::CallbackServe
                                                              const v1::RemoveEnvironmentRequest* request,
                                                              v1::RemoveEnvironmentResponse* response) {
   constexpr ServiceContext::Post kPost = &ServiceContext::PostForFiles;
-  return AnswerAboutEnvironments(call, core::Scope::kCode, kPost, *request,
+  return AnswerAboutEnvironments(call, core::Scope::kAdmin, kPost, *request,
                                  [=, this](const NamedEnvironments& environments) {
                                    response->set_generation(context_.generation());
                                    return environments.Remove(request->name());

@@ -34,7 +34,8 @@ grpc::ServerUnaryReactor* TokensService::Create(grpc::CallbackServerContext* cal
                                                 v1::CreateTokenResponse* response) {
   return AnswerLater(context_, call, core::Scope::kAdmin, &ServiceContext::PostForFiles, *request,
                      CheckDevices(context_.engine(), request->token().limits()), [this, request, response] {
-                       absl::StatusOr<v1::Token> token = context_.guests().Create(request->token());
+                       absl::StatusOr<v1::Token> token =
+                           context_.guests().Create(request->token(), request->full_account());
                        if (!token.ok()) return token.status();
                        *response->mutable_token() = *std::move(token);
                        response->set_generation(context_.generation());

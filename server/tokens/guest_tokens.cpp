@@ -63,9 +63,21 @@ absl::Status CheckName(const std::string& name) {
 absl::StatusOr<core::Scope> ScopeOf(const v1::Token& token) {
   if (token.scope() == v1::TOKEN_SCOPE_OBSERVE) return core::Scope::kObserve;
   if (token.scope() == v1::TOKEN_SCOPE_SUBMIT) return core::Scope::kSubmit;
+  if (token.scope() == v1::TOKEN_SCOPE_CODE) return core::Scope::kCode;
+  if (token.scope() == v1::TOKEN_SCOPE_ADMIN) return core::Scope::kAdmin;
   return InvalidField("token.scope",
-                      absl::StrCat("scope must be TOKEN_SCOPE_OBSERVE or TOKEN_SCOPE_SUBMIT; it is ",
+                      absl::StrCat("scope must be TOKEN_SCOPE_OBSERVE, _SUBMIT, _CODE or _ADMIN; it is ",
                                    v1::TokenScope_Name(token.scope()), " (", static_cast<int>(token.scope()), ")"));
+}
+
+// Code runs with the owner's user id, so that nothing that a token says can bound it.
+absl::Status CheckFullAccount(core::Scope scope, bool full_account) {
+  const bool is_shell = scope >= core::Scope::kCode;
+  if (is_shell == full_account) return absl::OkStatus();
+  return InvalidField("full_account",
+                      is_shell ? "a token of scope code or admin is a shell on your account: its programs read and "
+                                 "write all that you can. If you mean that, say so: --full-account (full_account)"
+                               : "full_account (--full-account) is for the scopes code and admin alone");
 }
 
 // A file's path, with the links in its folder resolved: two tokens are never of one file.
@@ -189,9 +201,11 @@ void GuestTokens::Publish(const v1::EndpointRecord& own) {
   }
 }
 
-absl::StatusOr<v1::Token> GuestTokens::Create(const v1::Token& wanted) {
+absl::StatusOr<v1::Token> GuestTokens::Create(const v1::Token& wanted, bool full_account) {
   if (absl::Status status = CheckName(wanted.name()); !status.ok()) return status;
-  if (const auto scope = ScopeOf(wanted); !scope.ok()) return scope.status();
+  const absl::StatusOr<core::Scope> scope = ScopeOf(wanted);
+  if (!scope.ok()) return scope.status();
+  if (absl::Status status = CheckFullAccount(*scope, full_account); !status.ok()) return status;
   if (HasExpired(wanted)) {
     return InvalidField("token.expire_time",
                         absl::StrCat("expire_time ", UtcText(wire::FromProto(wanted.expire_time())), " is over"));

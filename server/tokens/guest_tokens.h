@@ -52,8 +52,8 @@ class GuestTokens {
 
   // ALREADY_EXISTS, INVALID_ARGUMENT, FAILED_PRECONDITION (also where others could replace the record) and
   // RESOURCE_EXHAUSTED name the field, the folder or the limit; then nothing has changed. The devices are the caller's
-  // to check.
-  absl::StatusOr<v1::Token> Create(const v1::Token& wanted);
+  // to check. `full_account`: as in v1::CreateTokenRequest.
+  absl::StatusOr<v1::Token> Create(const v1::Token& wanted, bool full_account = false);
   // By name, with those that ended, for 30 days.
   std::vector<v1::Token> List() const;
   // Ends its jobs in any case, and says so if the next daemon would have the token again: then call it once more.

@@ -109,6 +109,25 @@ class Guests(harness.Case):
         info = self.answer("status", env=anna)
         self.assertEqual((info["atStake"], info["savedArrays"], info["limits"]["pathRoots"]), ("", "", []))
 
+    def test_with_the_full_account_code_runs(self):
+        ben = self.invite("ben")
+        self.hotplate("token", "create", "--for", "cleo", "--scope", "code", "--full-account", "-o", self.record_of("cleo"))
+        cleo = {"HOTPLATE_DIR": str(self.folder / "home-cleo")}
+        self.hotplate("join", self.record_of("cleo"), env=cleo)
+        self.assertIn("hello", self.hotplate("exec", "echo", "hello", env=cleo))
+        job = self.answer("submit", "exec", "echo", "later", env=cleo)["jobId"]
+        self.hotplate("wait", job, env=cleo)
+        self.assertIn("later", self.hotplate("logs", job, env=cleo))
+        # Its own jobs alone, and nothing that is the owner's.
+        other = self.answer("submit", "selu", "x.npy", env=ben)["jobId"]
+        self.hotplate("show", other, code=harness.INVALID, env=cleo)
+        self.hotplate("show", job, code=harness.INVALID, env=ben)
+        for words in (("token", "list"), ("workers", "restart"), ("env", "add", "e", "--python", "/usr/bin/python3"),
+                      ("cache", "clear")):
+            self.hotplate(*words, code=harness.NOT_ALLOWED, says='token "cleo" has the scope code', env=cleo)
+        self.hotplate("down", code=harness.NOT_ALLOWED, says="its owner alone can end it", env=cleo)
+        self.hotplate("run", "selu", f"path:{self.allowed}/x.npy", "-o", "y.npy", code=harness.NOT_ALLOWED, env=cleo)
+
     def test_one_who_observes_submits_nothing(self):
         self.hotplate("token", "create", "--for", "eve", "--scope", "observe", "-o", self.record_of("eve"))
         eve = {"HOTPLATE_DIR": str(self.folder / "home-eve")}
@@ -207,10 +226,10 @@ class Guests(harness.Case):
             code, out, err = self.run_command(*create, *words)
             self.assertIn(code, (harness.INVALID, harness.USAGE), (words, out, err))
             self.assertIn(says, err, words)
-        for scope in ("code", "admin", "sudo"):
+        for scope, says in (("code", "--full-account"), ("admin", "--full-account"), ("sudo", "sudo")):
             code, _, err = self.run_command("token", "create", "--for", "b", "--scope", scope, "-o", self.record_of("b"))
             self.assertIn(code, (harness.INVALID, harness.USAGE), err)
-            self.assertIn(scope, err)
+            self.assertIn(says, err)
         self.assertEqual(len(self.answer("token", "list")["tokens"]) - sum(
             "endTime" in one for one in self.answer("token", "list")["tokens"]), 1)
 
@@ -332,6 +351,21 @@ class Restart(harness.Case):
         self.assertEqual([(one["name"], "endTime" in one) for one in self.answer("token", "list")["tokens"]],
                          [("anna", False), ("brief", True)])
         self.assertIn('token "brief" has expired', self.log())
+
+
+class Admin(harness.Case):
+    def test_one_of_scope_admin_sees_all_and_ends_the_daemon(self):
+        daemon = self.start_daemon()
+        record = self.folder / "dean.json"
+        self.hotplate("token", "create", "--for", "dean", "--scope", "admin", "--full-account", "-o", record)
+        dean = {"HOTPLATE_DIR": str(self.folder / "home")}
+        self.hotplate("join", record, env=dean)
+        job = self.answer("submit", "integrate2d", "--n", "64")["jobId"]
+        self.hotplate("wait", job)
+        self.assertEqual(self.answer("show", job, env=dean)["id"], job)
+        self.assertEqual(self.answer("token", "list", env=dean)["tokens"][0]["name"], "dean")
+        self.hotplate("down", "--yes", says="was told to end", env=dean)
+        harness.wait_until(lambda: daemon.poll() is not None, "the daemon ends")
 
 
 class OnTheDisk(harness.Case):

@@ -40,6 +40,12 @@ def test_a_guest_takes_no_result_of_a_function(connected):
         functions.Function.value(function, connected(""), ResultOfSomebody(), None)
 
 
+def test_a_guest_calls_no_function(connected):
+    function = types.SimpleNamespace(_function=len)
+    with pytest.raises(hp.errors.NotAllowed, match="the result of len is a pickle"):
+        functions.FunctionCall(connected("ana"), function, {}, None, {}, None)
+
+
 def test_a_guest_rebuilds_exceptions_by_their_names_alone(connected):
     for error, name in ((Loaded("x"), f"{__name__}.Loaded"), (ValueError("x"), "builtins.ValueError")):
         connected("")

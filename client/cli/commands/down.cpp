@@ -254,6 +254,24 @@ absl::Status AskFirst(const Invocation& call, const v1::GetServerInfoResponse& i
 
 absl::Status DownAs(const Invocation& call, const std::string& name);
 
+// The daemon decides whether its guest may end it. What it says of a job or of files is not for this user's own.
+absl::Status DownAsGuest(const Invocation& call, const v1::EndpointRecord& record, std::optional<nanoseconds> timeout) {
+  auto client = call.TryConnect(/*retries=*/0);
+  if (!client.ok()) return client.status();
+  const auto info = client->Info();
+  if (!info.ok()) return info.status();
+  if (const absl::Status status = AskFirst(call, *info); !status.ok()) return status;
+  const absl::Status asked = client->Shutdown(timeout);
+  if (absl::IsPermissionDenied(asked)) {
+    return absl::PermissionDeniedError("you are guest " + Quoted(record.guest()) + " of daemon " +
+                                       Quoted(record.name()) + ": its owner alone can end it");
+  }
+  if (!asked.ok()) return asked;
+  call.output.Answer([&] { return Done(call.console, record.name() + " was told to end"); },
+                     [&] { return JsonObject().Text("name", record.name()).Json(); }, "");
+  return absl::OkStatus();
+}
+
 absl::Status DownOne(const Invocation& call) {
   const auto timeout = call.arguments.Duration("drain-timeout");
   if (!timeout.ok()) return timeout.status();
@@ -264,10 +282,7 @@ absl::Status DownOne(const Invocation& call) {
   // Before: what is chosen afterwards may be another's.
   const auto chosen = ChosenRecord(call.settings);
   // Before anything is done that the daemon asks for: it names the job that pays for it.
-  if (chosen && !chosen->guest().empty()) {
-    return absl::PermissionDeniedError("you are guest " + Quoted(chosen->guest()) + " of daemon " +
-                                       Quoted(chosen->name()) + ": its owner alone can end it");
-  }
+  if (chosen && !chosen->guest().empty()) return DownAsGuest(call, *chosen, *timeout);
   auto client = call.TryConnect(/*retries=*/0);
   if (!client.ok())
     return absl::IsUnavailable(client.status()) ? DownWithoutDaemon(call, chosen, client.status()) : client.status();
@@ -315,7 +330,7 @@ absl::Status Down(const Invocation& call) {
   if (!call.arguments.Flag("all")) return words.empty() ? DownOne(call) : DownAs(call, words[0]);
   if (!words.empty()) return UsageError("--all and " + words[0] + ": give one or the other");
   std::vector<std::string> names = ServerNames(call.settings);
-  std::erase_if(names, [&](const std::string& name) {  // a guest may not end its host's daemon
+  std::erase_if(names, [&](const std::string& name) {  // daemons of others are not meant
     const auto record = RecordOf(call.settings, name);
     return LeadsNowhere(call.settings, name) || (record && !record->guest().empty());
   });

@@ -24,10 +24,16 @@ std::string ScopeWord(v1::TokenScope scope) {
       return "observe";
     case v1::TOKEN_SCOPE_SUBMIT:
       return "submit";
+    case v1::TOKEN_SCOPE_CODE:
+      return "code";
+    case v1::TOKEN_SCOPE_ADMIN:
+      return "admin";
     default:
       return v1::TokenScope_Name(scope).empty() ? std::to_string(scope) : v1::TokenScope_Name(scope);
   }
 }
+
+bool IsShell(v1::TokenScope scope) { return scope == v1::TOKEN_SCOPE_CODE || scope == v1::TOKEN_SCOPE_ADMIN; }
 
 std::string TokenState(const v1::Token& token) {
   if (!token.has_end_time()) return "living";
@@ -73,7 +79,7 @@ std::string TokensText(const v1::ListTokensResponse& list, int width) {
 // "submit, until 18:00, at most 4 jobs and 2.0 GB of arrays, on gpu0"
 std::string GrantText(const v1::Token& token) {
   const v1::TokenLimits& limits = token.limits();
-  std::string text = ScopeWord(token.scope());
+  std::string text = ScopeWord(token.scope()) + (IsShell(token.scope()) ? ", a shell on your account" : "");
   if (token.has_expire_time()) text += ", until " + TimeText(token.expire_time().seconds());
   std::vector<std::string> most;
   if (limits.jobs() > 0) most.push_back(std::to_string(limits.jobs()) + (limits.jobs() == 1 ? " job" : " jobs"));
@@ -92,20 +98,23 @@ absl::StatusOr<std::string> MadeAbsolute(const std::string& option, const std::s
   return absolute.lexically_normal().string();
 }
 
-absl::StatusOr<v1::TokenScope> ScopeAsked(const std::optional<std::string>& word) {
-  if (!word) return UsageError("token create: --scope is missing: observe or submit");
+absl::StatusOr<v1::TokenScope> ScopeNamed(const std::optional<std::string>& word) {
+  if (!word) return UsageError("token create: --scope is missing: observe or submit, or code or admin");
   if (*word == "observe") return v1::TOKEN_SCOPE_OBSERVE;
   if (*word == "submit") return v1::TOKEN_SCOPE_SUBMIT;
-  if (*word == "code") {
-    return UsageError(
-        "--scope code: code runs with all rights of your account, so no guest gets it; give observe or submit");
-  }
-  if (*word == "admin") {
-    return UsageError(
-        "--scope admin: it is for you, the owner, alone, since it includes code, which runs with all rights of your "
-        "account; give observe or submit");
-  }
-  return UsageError("--scope: " + Quoted(*word) + " is not a scope; give observe or submit");
+  if (*word == "code") return v1::TOKEN_SCOPE_CODE;
+  if (*word == "admin") return v1::TOKEN_SCOPE_ADMIN;
+  return UsageError("--scope: " + Quoted(*word) + " is not a scope; give observe, submit, code or admin");
+}
+
+absl::StatusOr<v1::TokenScope> ScopeAsked(const Arguments& arguments) {
+  const auto scope = ScopeNamed(arguments.Text("scope"));
+  if (!scope.ok() || IsShell(*scope) == arguments.Flag("full-account")) return scope;
+  if (!IsShell(*scope)) return UsageError("--full-account is for --scope code and admin alone");
+  return UsageError(
+      "--scope " + ScopeWord(*scope) +
+      ": code runs with all rights of your account, so the token is a shell on it, and its bounds are bounds "
+      "against mistakes alone; if you mean that, add --full-account, else give observe or submit");
 }
 
 absl::Status AddLimits(const Arguments& arguments, v1::TokenLimits& limits) {
@@ -136,7 +145,7 @@ absl::StatusOr<v1::Token> TokenAsked(const Arguments& arguments) {
   const auto name = arguments.Text("for");
   if (!name || name->empty()) return UsageError("token create: --for NAME is missing: whom the token is for");
   token.set_name(*name);
-  const auto scope = ScopeAsked(arguments.Text("scope"));
+  const auto scope = ScopeAsked(arguments);
   if (!scope.ok()) return scope.status();
   token.set_scope(*scope);
   const auto file = arguments.Text("output");
@@ -209,6 +218,7 @@ absl::Status TokenCreate(const Invocation& call) {
   v1::CreateTokenRequest request;
   if (const absl::Status status = AddExpiry(*client, *expires, *token); !status.ok()) return status;
   *request.mutable_token() = *token;
+  request.set_full_account(call.arguments.Flag("full-account"));
   const auto created = client->CreateToken(request);
   if (!created.ok()) return WhereItIsWritten(created.status(), *token, client->record());
   const v1::Token& made = created->token();
@@ -261,6 +271,8 @@ absl::Status Tokens(const Invocation& call) {
   if (action != "create" && action != "list" && action != "revoke")
     return UsageError("token " + action + ": give create, list or revoke NAME");
   if (action != "create") {
+    if (call.arguments.Flag("full-account"))
+      return UsageError("--full-account is for token create, not for token " + action);
     for (const char* option : kForCreate)
       if (!call.arguments.All(option).empty())
         return UsageError("--" + std::string(option) + " is for token create, not for token " + action);
@@ -285,8 +297,9 @@ Command TokenCommand() {
           "token create makes a token for a guest, and the daemon writes the guest's endpoint record to FILE, on its\n"
           "node. Anybody who can read FILE is that guest: hotplate join FILE. Scope observe: see devices and "
           "telemetry.\n"
-          "Scope submit: also run kernels and expressions, and keep arrays. No guest runs code. Guests see their own\n"
-          "jobs and arrays alone; you see all of theirs. Their jobs run in your name.\n"
+          "Scope submit: also run kernels and expressions, and keep arrays. Scopes code (also programs and functions)\n"
+          "and admin (also what is yours) are a shell on your account, and need --full-account. Guests see their own\n"
+          "jobs and arrays alone; you see all of theirs, as one of scope admin does. Their jobs run in your name.\n"
           "Tokens outlive the daemon: the next one of its name takes them over, and writes their records anew.\n"
           "token revoke ends a token, cancels its jobs and removes its record. More: hotplate help guests.",
       .example = "hotplate token create --for ana --scope submit --expires 2h --max-jobs 4 -o /shared/course/ana.json",
@@ -299,9 +312,12 @@ Command TokenCommand() {
       .options = {{.names = "--for", .value = "NAME", .help = "the guest's name, of your choice"},
                   {.names = "--scope",
                    .value = "SCOPE",
-                   .help = "what the guest may do: observe or submit",
+                   .help = "what the guest may do: observe or submit; with --full-account code or admin",
                    .offer = Offer::kChoices,
-                   .choices = {"observe", "submit"}},
+                   .choices = {"observe", "submit", "code", "admin"}},
+                  {.names = "--full-account",
+                   .value = "",
+                   .help = "with --scope code or admin: yes, the guest may do all that you can"},
                   {.names = "-o,--output",
                    .value = "FILE",
                    .help = "where the daemon writes the guest's record, on its node",

@@ -234,6 +234,7 @@ class FunctionCall(Call):
 
     def __init__(self, client: Connection, function: Function, inputs: dict[str, Any], options: _core.Options,
                  held: Mapping[str, Any], environment: Environment) -> None:
+        client._refuse_pickles(f"the result of {name_of(function._function)}")  # before it runs for nothing
         super().__init__(client, function, inputs, options, held)  # type: ignore[arg-type]
         self._function = function
         self._environment = environment

@@ -178,13 +178,17 @@ TEST_F(GuestsTest, WordsOfTokens) {
     return Hotplate(more);
   };
   EXPECT_EQ(Hotplate(good).exit, kExitNoDaemon);
+  for (const char* const scope : {"code", "admin"})
+    EXPECT_EQ(with({"--scope", scope, "--full-account"}).exit, kExitNoDaemon);
+  EXPECT_THAT(Hotplate({"token", "list", "--full-account"}).err, HasSubstr("for token create, not for token list"));
   EXPECT_EQ(with({"--expires", "2h", "--quota-bytes", "2GB", "--max-jobs", "3", "--devices", "gpu0,gpu1", "--path-root",
                   ".", "--reader", "ana"})
                 .exit,
             kExitNoDaemon);
   for (const auto& [more, said] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-           {{"--scope", "code"}, "code runs with all rights of your account, so no guest gets it"},
-           {{"--scope", "admin"}, "for you, the owner, alone"},
+           {{"--scope", "code"}, "a shell on it, and its bounds are bounds against mistakes alone"},
+           {{"--scope", "admin"}, "add --full-account"},
+           {{"--full-account"}, "for --scope code and admin alone"},
            {{"--scope", "all"}, "\"all\" is not a scope"},
            {{"--expires", "soon"}, "\"soon\" is not a duration"},
            {{"--expires", "0s"}, "must be more than 0"},

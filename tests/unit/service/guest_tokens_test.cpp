@@ -189,6 +189,23 @@ TEST_F(GuestTokensTest, StreamsOfTokensThatHaveEndedAreLookedForNowAndThen) {
   EXPECT_GE(looks_, 1);
 }
 
+TEST_F(GuestTokensTest, AShellOnTheAccountIsAskedForByName) {
+  for (const auto& [scope, is] :
+       {std::pair(v1::TOKEN_SCOPE_CODE, core::Scope::kCode), {v1::TOKEN_SCOPE_ADMIN, core::Scope::kAdmin}}) {
+    v1::Token token = Wanted(v1::TokenScope_Name(scope));
+    token.set_scope(scope);
+    const absl::Status refused = guests_->Create(token).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(Message(refused), testing::AllOf(HasSubstr("is a shell on your account"), HasSubstr("--full-account")));
+    ASSERT_TRUE(guests_->Create(token, /*full_account=*/true).ok());
+    EXPECT_EQ(Caller(RecordOf(token.name()).token())->scope, is);
+  }
+  EXPECT_THAT(Message(guests_->Create(Wanted("anna"), /*full_account=*/true).status()),
+              HasSubstr("is for the scopes code and admin alone"));
+  StartDaemon();
+  EXPECT_THAT(Names(), ElementsAre("TOKEN_SCOPE_ADMIN", "TOKEN_SCOPE_CODE")) << "the next daemon does not ask again";
+}
+
 // The words are the guest's (kernels/array/replaceable.h).
 TEST_F(GuestTokensTest, ARecordThatOthersCouldReplaceIsNotMade) {
   const std::string course = std::filesystem::canonical(folder_.path()).string() + "/course", own = course + "/tokens";
