@@ -1,11 +1,14 @@
 #include "server/durable/durable_arrays.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/array/npy.h"
 #include "kernels/base/quantity.h"
+#include "server/service/auth.h"
 
 namespace hotplate::server {
 
@@ -27,11 +30,17 @@ void DurableArrays::Restore(const std::vector<journal::ArraySaved>& saved) {
   std::uint64_t bytes = 0;
   std::size_t count = 0;
   for (const journal::ArraySaved& one : saved) {
+    const bool is_guests = one.owner != kOwnerToken;
     const core::nanoseconds left = one.lease_end - core::WallTime::clock::now();
     if (left <= core::nanoseconds::zero()) {
       journal_.Append(journal::ArrayGone{one.file}, Durability::kBehind);
-      log_(LogLevel::kInfo, absl::StrCat("array ", one.name, " of a daemon before this one: its lease is over; ",
-                                         "it is still in ", one.file));
+      log_(LogLevel::kInfo,
+           absl::StrCat("array ", one.name, " of a daemon before this one: its lease is over; ",
+                        is_guests ? "it was guest " + one.owner + "'s, and goes with its file " : "it is still in ",
+                        one.file));
+      if (!is_guests) continue;
+      MutexLock lock(mutex_);
+      gone_.push_back(one.file);
       continue;
     }
     const absl::StatusOr<core::ArraySnapshot> array = Read(one, left);
@@ -43,7 +52,7 @@ void DurableArrays::Restore(const std::vector<journal::ArraySaved>& saved) {
     bytes += array->bytes;
     ++count;
     MutexLock lock(mutex_);
-    saved_[one.file] = {array->id, one.lease_end};
+    saved_[one.file] = {array->id, one.lease_end, is_guests};
   }
   if (count > 0) {
     log_(LogLevel::kInfo,
@@ -55,7 +64,7 @@ void DurableArrays::WriteSaved(const core::ArraySnapshot& array, const std::stri
                                journal::Completion done) {
   // Under the lock, so that the journal has it before Look finds the array gone.
   MutexLock lock(mutex_);
-  saved_[file] = {array.id, *array.lease_end};
+  saved_[file] = {array.id, *array.lease_end, array.owner.token != kOwnerToken};
   journal_.Append(
       journal::ArraySaved{file, array.name, array.owner.token, *array.lease_end, core::ArrayStore::NumberIn(array.id)},
       durability, std::move(done));
@@ -82,6 +91,7 @@ void DurableArrays::Look() {
     const absl::StatusOr<core::ArraySnapshot> array = arrays_.Describe(core::Everybody(), saved.id.value());
     if (!array.ok() || !array->lease_end) {
       journal_.Append(journal::ArrayGone{file}, Durability::kSynced);
+      if (saved.is_guests) gone_.push_back(file);
       at = saved_.erase(at);
       continue;
     }
@@ -92,6 +102,19 @@ void DurableArrays::Look() {
                       Durability::kBehind);
     }
     ++at;
+  }
+}
+
+void DurableArrays::RemoveGone() {
+  std::vector<std::string> files;
+  {
+    MutexLock lock(mutex_);
+    files.swap(gone_);
+  }
+  for (const std::string& file : files) {
+    std::error_code error;
+    std::filesystem::remove(file, error);
+    if (error) log_(LogLevel::kWarning, absl::StrCat(file, " of a guest's array stays: ", error.message()));
   }
 }
 

@@ -1,5 +1,9 @@
 // Arrays that outlive the daemon: named ones under a lease, once they are in files, which is at the daemon's end or
 // when somebody asks for it. The journal knows the files, and the next daemon of the name reads them again.
+//
+// The owner's files stay when their arrays go. A guest's is removed with its array: a guest cannot reach it any more,
+// and so a token's saved arrays have no more bytes on the disk than its arrays have in memory, which --quota-bytes
+// bounds.
 #pragma once
 
 #include <functional>
@@ -35,11 +39,14 @@ class DurableArrays {
   std::string FileOf(const core::ArrayId& id) const;
   // Notes which arrays have been freed, or have another lease. When one may have been, and now and then.
   void Look();
+  // Removes the files of guests' arrays that Look has found gone. Waits for the file system.
+  void RemoveGone();
 
  private:
   struct Saved {
     core::ArrayId id;
     core::WallTime lease_end;
+    bool is_guests = false;
   };
   absl::StatusOr<core::ArraySnapshot> Read(const journal::ArraySaved& saved, core::nanoseconds lease);
 
@@ -48,6 +55,7 @@ class DurableArrays {
   const Log log_;
   mutable Mutex mutex_;
   std::map<std::string, Saved> saved_ ABSL_GUARDED_BY(mutex_);  // by file
+  std::vector<std::string> gone_ ABSL_GUARDED_BY(mutex_);       // files of guests
 };
 
 }  // namespace hotplate::server

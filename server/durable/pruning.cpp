@@ -91,6 +91,7 @@ void DurableJobs::PruneNowAndThen(const std::stop_token& stop) {
     if (const absl::Status healthy = journal_->Accepting(); !healthy.ok()) {
       TellAll(healthy);
     } else {
+      arrays_->RemoveGone();
       Tidy(stop, told);
     }
     TidyOthers(stop);

@@ -130,7 +130,7 @@ struct ArraySaved {
   std::uint64_t number = 0;  // in its id, which it has again; 0: unknown
 };
 
-// It was freed, or its lease is over. The file stays.
+// It was freed, or its lease is over. The file stays, unless it is a guest's.
 struct ArrayGone {
   std::string file = {};
 };

@@ -11,6 +11,7 @@
 #include "kernels/base/free_space.h"
 #include "kernels/base/quantity.h"
 #include "server/config.h"
+#include "server/service/auth.h"
 
 namespace hotplate::server {
 namespace {
@@ -172,12 +173,18 @@ void ArraySaver::Settle(SavedArrays::One one) {
   saved_.all.push_back(std::move(one));
 }
 
+std::string ArraySaver::StemOf(const core::ArraySnapshot& array) const {
+  const std::string stem = options_.folder + "/" + array.label(), &token = array.owner.token;
+  if (token == kOwnerToken) return stem;
+  return stem + (array.name.empty() ? "" : "." + array.id.value()) + "@" + token;
+}
+
 std::string ArraySaver::FileFor(const core::ArraySnapshot& array) {
-  const std::string stem = options_.folder + "/" + array.label();
+  const std::string stem = StemOf(array);
   std::string file = stem + ".npy";
   std::error_code error;
   const bool taken = array.name.empty() ? std::filesystem::exists(file, error) : files_.contains(file);
-  // Two arrays of one name belong to two tokens.
+  // One of a name may have been saved before another replaced it.
   if (taken) file = stem + "." + (array.name.empty() ? options_.generation : array.id.value()) + ".npy";
   return file;
 }
@@ -187,7 +194,7 @@ absl::StatusOr<std::string> ArraySaver::SaveNow(const core::ArraySnapshot& array
     return absl::ResourceExhaustedError("array " + array.label() + " has " + BytesText(array.bytes) + ", and " +
                                         options_.folder + " has room for " + BytesText(*most) + kAnotherScratch);
   }
-  std::string file = options_.folder + "/" + array.name + ".npy";
+  std::string file = StemOf(array) + ".npy";
   std::string why_not = MakeSavedFolder(options_.folder);
   if (why_not.empty()) {
     why_not = Write(

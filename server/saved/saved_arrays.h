@@ -39,7 +39,8 @@ class ArraySaver {
  public:
   // Files are `folder`/<array's name, or its id>.npy, mode 0600 below folders of 0700. A named file replaces an older
   // one. Ids mean nothing to another daemon, so a file for an id that exists already is called <id>.<generation>.npy
-  // instead.
+  // instead. A guest's is <name>.<id>@<token>.npy, or <id>@<token>.npy: neither names of arrays nor those of tokens
+  // have an "@", so that it replaces nobody else's, and no other array is ever in it (DurableArrays::RemoveGone).
   struct Options {
     std::string folder;
     std::string generation;
@@ -90,6 +91,8 @@ class ArraySaver {
   std::string Write(const core::ArraySnapshot& array, const std::string& file, const std::function<bool()>& stop,
                     const std::function<void(const std::string&)>& begun) const;
   void SetTemporary(const std::string& file);
+  // Without the ".npy".
+  std::string StemOf(const core::ArraySnapshot& array) const;
   std::string FileFor(const core::ArraySnapshot& array);
 
   const core::ArrayStore& arrays_;

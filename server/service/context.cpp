@@ -84,6 +84,10 @@ void ServiceContext::SaveArray(const core::ArraySnapshot& array,
                                                            ", so that another daemon could not keep it")));
   }
   if (absl::Status status = durable()->Accepting(); !status.ok()) return done(status);
+  if (durable()->arrays() != nullptr) {  // before there is one more file
+    durable()->arrays()->Look();
+    durable()->arrays()->RemoveGone();
+  }
   const absl::StatusOr<std::string> file = parts_.save_array(array);
   if (!file.ok()) return done(file);
   durable()->SaveArray(array, *file, [done = std::move(done), file = *file](const absl::Status& written) {

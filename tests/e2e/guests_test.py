@@ -404,5 +404,36 @@ class OnTheDisk(harness.Case):
         self.assertEqual(self.jobs_on_disk(), {own, second}, "a result that was fetched makes room")
 
 
+class SavedArrays(harness.Case):
+    def test_a_saved_array_replaces_none_of_the_owners_and_its_file_goes_with_it(self):
+        make_array(self.folder / "x.npy")
+        record = self.folder / "dora.json"
+        daemon = self.start_daemon("--scratch", self.folder / "scratch")
+        self.hotplate("token", "create", "--for", "dora", "--scope", "submit", "--quota-bytes", "10kB", "-o", record)
+        dora = {"HOTPLATE_DIR": str(self.folder / "home")}
+        self.hotplate("join", record, env=dora)
+        own = self.answer("put", "x.npy", "--name", "A", "--durable")["file"]
+        content = (self.folder / own).read_bytes()
+        (self.folder / "x.npy").write_bytes(content[:-4000] + b"1" * 4000)
+        guests = self.answer("put", "x.npy", "--name", "A", "--durable", env=dora)["file"]
+        self.assertEqual((self.folder / own).read_bytes(), content)
+        before = json.loads(record.read_text())["token"]
+        daemon.kill()
+        daemon.wait()
+        self.start_daemon("--scratch", self.folder / "scratch")
+        harness.wait_until(lambda: json.loads(record.read_text())["token"] != before, "the record is written anew")
+        self.hotplate("get", "A", "-o", "own.npy")
+        self.assertEqual((self.folder / "own.npy").read_bytes()[-4000:], bytes(4000))
+        for _ in range(3):  # else the quota of arrays would bound no files
+            self.hotplate("free", "A", env=dora)
+            self.hotplate("put", "x.npy", "--name", "A", "--durable", env=dora)
+        files = {path.name for path in self.folder.glob("scratch/**/*@dora.npy")}
+        self.assertEqual(len(files), 1, files)
+        self.assertFalse((self.folder / guests).exists())
+        self.hotplate("free", "A", env=dora)
+        harness.wait_until(lambda: not list(self.folder.glob("scratch/**/*@dora.npy")), "its file goes with it")
+        self.assertTrue((self.folder / own).exists())
+
+
 if __name__ == "__main__":
     harness.main()

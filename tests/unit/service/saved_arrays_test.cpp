@@ -130,12 +130,27 @@ TEST_F(SavedArraysTest, ANameReplacesItsOldFileAndAnIdDoesNot) {
   EXPECT_EQ(FirstOf(scratch_ + "/" + id.value() + ".g7.npy"), 1);
 }
 
-TEST_F(SavedArraysTest, OneNameOfTwoTokensIsTwoFiles) {
-  Put("A", 10, 1, hours(1));
-  const core::ArrayId other = Put("A", 20, 2, hours(1), true, "another");
-  EXPECT_EQ(SaveAll().all.size(), 2u);
+// The guest's, which is smaller, used to be saved first and as A.npy, whatever the owner had there.
+TEST_F(SavedArraysTest, AGuestsFileIsInThePlaceOfNobodyElses) {
+  Put("A", 20, 1, hours(1));
+  const core::ArrayId guests = Put("A", 10, 2, hours(1), true, "ana");
+  const core::ArrayId unnamed = Put("", 10, 3, hours(1), true, "ana");
+  folder_.Write("deep/saved/fake-17/A.npy", "older");
+  EXPECT_EQ(SaveAll().all.size(), 3u);
   EXPECT_EQ(FirstOf(scratch_ + "/A.npy"), 1);
-  EXPECT_EQ(FirstOf(scratch_ + "/A." + other.value() + ".npy"), 2);
+  EXPECT_EQ(FirstOf(scratch_ + "/A." + guests.value() + "@ana.npy"), 2);
+  EXPECT_EQ(FirstOf(scratch_ + "/" + unnamed.value() + "@ana.npy"), 3);
+}
+
+TEST_F(SavedArraysTest, AGuestsFileIsInThePlaceOfNobodyElsesAlsoWhileTheDaemonGoesOn) {
+  const core::ArrayId owners = Put("A", 20, 1, hours(1)), guests = Put("A", 10, 2, hours(1), true, "ana");
+  ArraySaver saver = Saver();
+  const auto save = [&](const core::ArrayId& id) {
+    return saver.SaveNow(*store_.Describe(core::Everybody(), id.value()));
+  };
+  EXPECT_EQ(save(owners).value(), scratch_ + "/A.npy");
+  EXPECT_EQ(save(guests).value(), scratch_ + "/A." + guests.value() + "@ana.npy");
+  EXPECT_EQ(FirstOf(scratch_ + "/A.npy"), 1);
 }
 
 TEST_F(SavedArraysTest, WithoutTimeNothingIsBegunAndAllIsNamed) {
