@@ -171,6 +171,9 @@ class DurableJobs : public core::JobLog {
                                                      const std::map<std::string, std::string>& arrays);
   // Room on the disk for a new job, whose request has so many bytes. Waits for the file system.
   absl::Status TakeRoom(const core::Job& job, std::uint64_t request, std::span<const journal::SpooledFile> inputs);
+  // Releases what the token has fetched, the oldest first, until there is enough. Waits for the file system.
+  void MakeRoom(const std::string& token, const std::function<bool()>& enough);
+  void KeepGuestsWithin();
   // From the journal, what guests have on the disk.
   void CountGuests();
   // Of a job that does not outlive the daemon, for the history.

@@ -128,4 +128,13 @@ std::uint64_t GuestsDisk::BytesOf(const std::string& token) const {
   return at == use_of_.end() ? 0 : at->second.bytes;
 }
 
+std::vector<std::string> GuestsDisk::WithFetched() const {
+  std::vector<std::string> tokens;
+  MutexLock lock(mutex_);
+  for (const auto& [token, use] : use_of_) {
+    if (use.fetched > 0) tokens.push_back(token);
+  }
+  return tokens;
+}
+
 }  // namespace hotplate::server

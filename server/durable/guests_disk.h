@@ -6,7 +6,8 @@
 // may have, so that what was accepted always has room and no result is thrown away. Where a new job finds no room, the
 // oldest results of that token that were fetched go first (DurableJobs::TakeRoom); then it is refused, before anything
 // is written. The shape of an output may depend on another job's: it counts from when that is known, and a job for
-// which there is no room then fails, and says why. The next daemon counts again what the journal has.
+// which there is no room then fails, and says why; what was fetched makes room for it within seconds
+// (DurableJobs::KeepGuestsWithin). The next daemon counts again what the journal has.
 #pragma once
 
 #include <cstdint>
@@ -53,6 +54,8 @@ class GuestsDisk {
   void Release(std::uint64_t job);
 
   std::uint64_t BytesOf(const std::string& token) const;
+  // Tokens with results that were fetched.
+  std::vector<std::string> WithFetched() const;
 
  private:
   struct Job {

@@ -18,6 +18,9 @@ using std::chrono::steady_clock;
 constexpr std::chrono::minutes kPruneInterval(1);
 constexpr std::chrono::hours kPruneIntervalOfOthers(12);
 constexpr std::chrono::seconds kHealthInterval(1);
+// A job has so much on the disk beside its request and its arrays: a folder, a receipt, rows of the index. It counts,
+// or a million tiny jobs of a guest would have gigabytes that no quota bounds.
+constexpr std::uint64_t kBytesBeside = 4096;
 
 // Outputs in files of the user are not in the spool.
 std::uint64_t MostResultBytes(const core::Job& job) {
@@ -47,23 +50,37 @@ absl::Status DurableJobs::TakeRoom(const core::Job& job, std::uint64_t request,
   const std::string& token = job.owner.token;
   const std::shared_ptr<const core::Allowance> allowance = engine_->AllowanceOf(token);
   if (allowance == nullptr) return absl::OkStatus();
-  const GuestsDisk::Wanted wanted{job.sequence, token, request, MostResultBytes(job), inputs};
+  const GuestsDisk::Wanted wanted{job.sequence, token, request + kBytesBeside, MostResultBytes(job), inputs};
   const auto take = [&] { return guests_disk_.Take(wanted, allowance->array_bytes); };
   absl::Status taken = take();
   if (taken.ok() || !Violations(taken).empty()) return taken;  // or it could never have so much
+  MakeRoom(token, [&] { return taken.ok() || (taken = take()).ok(); });
+  return taken;
+}
+
+void DurableJobs::MakeRoom(const std::string& token, const std::function<bool()>& enough) {
   const absl::StatusOr<journal::PruneReport> pruned =
       journal::Prune(*journal_, spool_.get(),
                      {.now = journal::WallTime::clock::now(),
                       .age = std::chrono::nanoseconds(1),
                       .longest = std::chrono::seconds(5),
-                      .stop = [&] { return taken.ok() || (taken = take()).ok(); },
-                      .is_needed = [this](std::uint64_t one) { return needed_.IsNeeded(one); },
-                      .is_fetched = [this](std::uint64_t one) { return guests_disk_.IsFetched(one); },
+                      .stop = enough,
+                      .is_needed = [this](std::uint64_t job) { return needed_.IsNeeded(job); },
+                      .is_fetched = [this](std::uint64_t job) { return guests_disk_.IsFetched(job); },
                       .owner = token,
                       .at_once = 1,
-                      .released = [this](std::uint64_t one) { guests_disk_.Release(one); }});
+                      .released = [this](std::uint64_t job) { guests_disk_.Release(job); }});
   if (!pruned.ok()) Say(LogLevel::kWarning, absl::StrCat("making room for a guest: ", pruned.status().message()));
-  return taken;
+}
+
+// Results whose sizes came late (Reserve) found room beside what was fetched alone.
+void DurableJobs::KeepGuestsWithin() {
+  for (const std::string& token : guests_disk_.WithFetched()) {
+    const std::shared_ptr<const core::Allowance> allowance = engine_->AllowanceOf(token);
+    if (allowance == nullptr || allowance->array_bytes == 0) continue;
+    const auto fits = [&] { return guests_disk_.BytesOf(token) <= allowance->array_bytes; };
+    if (!fits()) MakeRoom(token, fits);
+  }
 }
 
 absl::Status DurableJobs::Reserve(const core::Job& job) {
@@ -74,8 +91,10 @@ absl::Status DurableJobs::Reserve(const core::Job& job) {
 }
 
 void DurableJobs::CountGuests() {
-  const absl::Status counted =
-      journal::EachPartBut(*journal_, kOwnerToken, [this](const journal::PartOfJob& part) { guests_disk_.Add(part); });
+  const absl::Status counted = journal::EachPartBut(*journal_, kOwnerToken, [this](journal::PartOfJob part) {
+    if (!part.file) part.bytes += kBytesBeside;
+    guests_disk_.Add(part);
+  });
   if (!counted.ok()) {
     Say(LogLevel::kWarning,
         absl::StrCat("what guests' jobs have on the disk does not count against their quota-bytes: ",
@@ -92,6 +111,7 @@ void DurableJobs::PruneNowAndThen(const std::stop_token& stop) {
       TellAll(healthy);
     } else {
       arrays_->RemoveGone();
+      KeepGuestsWithin();
       Tidy(stop, told);
     }
     TidyOthers(stop);

@@ -378,14 +378,14 @@ class OnTheDisk(harness.Case):
         make_array(self.folder / "x.npy")
         record, home = self.folder / "dora.json", self.folder / "home"
         daemon = self.start_daemon("--scratch", self.folder / "scratch")
-        self.hotplate("token", "create", "--for", "dora", "--scope", "submit", "--quota-bytes", "10kB", "-o", record)
+        self.hotplate("token", "create", "--for", "dora", "--scope", "submit", "--quota-bytes", "20kB", "-o", record)
         dora = {"HOTPLATE_DIR": str(home)}
         self.hotplate("join", record, env=dora)
         self.hotplate("put", "x.npy", "--name", "mine", "--lease", "5m", env=dora)
         first = self.answer("submit", "selu", "array:mine", env=dora)["jobId"]
         self.hotplate("wait", first, env=dora)
         self.assertEqual(self.jobs_on_disk(), {first})
-        full = {"code": harness.TRY_LATER, "says": ("limit quota-bytes is 10000", "hotplate result JOB"), "env": dora}
+        full = {"code": harness.TRY_LATER, "says": ("limit quota-bytes is 20000", "hotplate result JOB"), "env": dora}
         self.hotplate("submit", "selu", "array:mine", **full)
         self.hotplate("submit", "selu", "x.npy", **full)
         self.assertEqual(self.jobs_on_disk(), {first}, "what is refused writes nothing")

@@ -13,7 +13,9 @@ namespace hotplate::server {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 constexpr std::uint64_t kQuota = 100;
@@ -105,12 +107,16 @@ TEST_F(GuestsDiskTest, AnOutputWhoseSizeComesLateFindsRoomOrNot) {
   ASSERT_TRUE(Take(2, {}, 0).ok());
   disk_.SetResults(2, "anna", 50);
   EXPECT_THAT(std::string(disk_.CheckResults(2, kQuota).message()), HasSubstr("has 60 bytes"));
+  EXPECT_THAT(disk_.WithFetched(), IsEmpty());
   disk_.Fetched(1);
   EXPECT_TRUE(disk_.CheckResults(2, kQuota).ok()) << "what was fetched makes room";
+  EXPECT_THAT(disk_.WithFetched(), ElementsAre("anna")) << "and goes, since both are too much";
   EXPECT_TRUE(disk_.CheckResults(2, 0).ok());
   EXPECT_TRUE(disk_.CheckResults(99, kQuota).ok());
   disk_.SetResults(2, 0);
   EXPECT_EQ(has(), 60u);
+  disk_.Release(1);
+  EXPECT_THAT(disk_.WithFetched(), IsEmpty());
 }
 
 TEST_F(GuestsDiskTest, ARequestCountsAsLongAsTheJobIsThere) {
