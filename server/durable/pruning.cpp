@@ -18,6 +18,8 @@ using std::chrono::steady_clock;
 constexpr std::chrono::minutes kPruneInterval(1);
 constexpr std::chrono::hours kPruneIntervalOfOthers(12);
 constexpr std::chrono::seconds kHealthInterval(1);
+// Others' jobs wait for the files' thread meanwhile. What is left goes with the guest's next try.
+constexpr std::chrono::milliseconds kLongestForAGuest(500);
 // A job has so much on the disk beside its request and its arrays: a folder, a receipt, rows of the index. It counts,
 // or a million tiny jobs of a guest would have gigabytes that no quota bounds.
 constexpr std::uint64_t kBytesBeside = 4096;
@@ -63,7 +65,7 @@ void DurableJobs::MakeRoom(const std::string& token, const std::function<bool()>
       journal::Prune(*journal_, spool_.get(),
                      {.now = journal::WallTime::clock::now(),
                       .age = std::chrono::nanoseconds(1),
-                      .longest = std::chrono::seconds(5),
+                      .longest = kLongestForAGuest,
                       .stop = enough,
                       .is_needed = [this](std::uint64_t job) { return needed_.IsNeeded(job); },
                       .is_fetched = [this](std::uint64_t job) { return guests_disk_.IsFetched(job); },

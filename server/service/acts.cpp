@@ -7,7 +7,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "hotplate/v1/arrays.pb.h"
 #include "hotplate/v1/environments.pb.h"
 #include "hotplate/v1/server.pb.h"
@@ -88,7 +90,8 @@ std::vector<ActRow> ActRows() {
       {"Server.PruneJournal", "journal.prune"},
       {"Tokens.Create", "token.create",
        Both<v1::CreateTokenRequest, v1::CreateTokenResponse>([](const auto& request, const auto&) {
-         return DoneTo{request.token().name(), ""};
+         const std::string& scope = v1::TokenScope_Name(request.token().scope());
+         return DoneTo{request.token().name(), absl::AsciiStrToLower(absl::StripPrefix(scope, "TOKEN_SCOPE_"))};
        })},
       {"Tokens.Revoke", "token.revoke", Field(&v1::RevokeTokenRequest::name)},
   };

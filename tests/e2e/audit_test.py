@@ -80,7 +80,7 @@ class Audit(harness.Case):
         self.assertEqual(self.line("cancel", "owner", object=job)["result"], "OK")
         self.line("run", "owner", result="OK")
         self.line("cache.clear")
-        self.line("token.create", object="anna")
+        self.line("token.create", object="anna", name="submit")
         self.line("token.revoke", object="anna")
         refused = self.line("refused", "anna", object="Programs.RestartWorkers")
         self.assertEqual(refused["result"], "PERMISSION_DENIED")

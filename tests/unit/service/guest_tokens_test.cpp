@@ -302,6 +302,7 @@ TEST(GuestTokensWithoutTlsTest, ThereAreNoGuests) {
   options.daemon = "plain";
   options.authenticator = std::make_shared<Authenticator>(std::vector<Token>{});
   options.allowances = std::make_shared<core::Allowances>();
+  options.end_streams = [] {};
   GuestTokens guests(std::move(options));
   v1::Token token;
   token.set_name("anna");

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "tests/unit/service/audit_lines.h"
 #include "tests/unit/service/test_server.h"
 
 namespace hotplate::server {
@@ -27,6 +28,7 @@ class GuestStreamsTest : public ServerTest {
     allowances->Set("owner", {});
     TestServer::Options options;
     options.engine.allowances = allowances;
+    options.audit = true;
     return options;
   }
   void Revoke() { allowances_->Set("owner", {.revoked = true}); }
@@ -64,6 +66,15 @@ class GuestStreamsTest : public ServerTest {
     EXPECT_THAT(status.error_message(), HasSubstr("token \"owner\" was revoked or has expired"));
   }
 
+  // One that is ended from outside is noted when its pending read has come back, which is after its client was told.
+  void ExpectNoted() {
+    const auto uploads = [&] { return LinesWith(AuditLines(server_.AuditText()), "act", "upload"); };
+    ASSERT_TRUE(Eventually([&] { return !uploads().empty(); }));
+    ASSERT_EQ(uploads().size(), 1u);
+    EXPECT_EQ(uploads()[0]["object"], id_);
+    EXPECT_EQ(uploads()[0]["result"], "PERMISSION_DENIED");
+  }
+
   const std::shared_ptr<core::Allowances> allowances_;
   std::string id_;
 };
@@ -80,6 +91,7 @@ TEST_F(GuestStreamsTest, AnUploadEndsWithItsNextChunk) {
   writer->WritesDone();
   ExpectTold(writer->Finish());
   EXPECT_EQ(Written(), 10u);
+  ExpectNoted();
 }
 
 TEST_F(GuestStreamsTest, AnUploadThatStandsStillIsEnded) {
@@ -92,6 +104,7 @@ TEST_F(GuestStreamsTest, AnUploadThatStandsStillIsEnded) {
   Revoke();
   server_.context().guest_streams().EndOver();
   ExpectTold(writer->Finish());
+  ExpectNoted();
 }
 
 TEST_F(GuestStreamsTest, ADownloadEndsWithItsNextChunk) {
