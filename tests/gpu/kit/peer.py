@@ -117,6 +117,13 @@ def numpy_like(xp, row):
         "solve": lambda a, b: xp.linalg.solve(a, b),
         "eigh": lambda a: xp.linalg.eigh(a),
         "svd": lambda a: xp.linalg.svd(a, full_matrices=False),
+        "eig": (lambda a: xp.linalg.eig(a)) if hasattr(xp.linalg, "eig") else None,  # CuPy has had it since 14
+        "qr": lambda a: xp.linalg.qr(a, mode="complete"),
+        "slogdet": lambda a: xp.linalg.slogdet(a),
+        "scan": lambda x: xp.cumsum(x, 1),
+        "argsort": lambda x: xp.flip(xp.argsort(x, 0), 0),
+        "searchsorted": lambda v, x: xp.searchsorted(v, x, side="right"),
+        "flatnonzero": lambda x: xp.flatnonzero(x),
     }.get(kernel)
 
 
@@ -250,6 +257,8 @@ class Torch:
             "groupby_sum": self.groupby_sum,
             "sort": lambda x: torch.sort(x).values,
             "norm": lambda x: torch.linalg.vector_norm(x, 3 if "_p_" in name else 2),
+            "argsort": lambda x: torch.argsort(x, dim=0, descending=True, stable=True),
+            "flatnonzero": lambda x: torch.nonzero(x.flatten()).flatten(),
         }.get(row["kernel"]) or (None if row["kernel"] == "histogram" else numpy_like(torch, row))
 
     def mandelbrot(self, resolution, iterations):
