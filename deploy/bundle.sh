@@ -132,8 +132,8 @@ package_of() {
   { dpkg-query -S "$path" 2>/dev/null || dpkg-query -S "${path#/usr}" 2>/dev/null || dpkg-query -S "/usr$path"; } |
     head -n 1 | cut -d : -f 1
 }
-mapfile -t archives < <(linked_archives)
-[ ${#archives[@]} -gt 0 ] || fail "no static library that the programs are linked with is here"
+archives=$(linked_archives) || fail "pkg-config does not know the libraries that the programs are linked with"
+mapfile -t archives <<<"$archives"
 for path in "${libraries[@]}" "$loader" "${archives[@]}"; do copyright_of "$(package_of "$path")"; done
 for package in "${command_headers[@]}" "${daemon_headers[@]}"; do copyright_of "$package"; done
 if [ ${#plugins[@]} -gt 0 ]; then

@@ -5,8 +5,9 @@
 # linked_archives: the static libraries of the command and the daemon, a path a line. That of the C library is the
 # command's alone, which is fully static.
 linked_archives() {
-  local library archive
-  for library in $(pkg-config --static --libs-only-l grpc++ protobuf re2) -lSQLiteCpp -lsqlite3 -lpng16 -lz -lstdc++ -lgcc -lgcc_eh -lc; do
+  local library archive names
+  names=$(pkg-config --static --libs-only-l grpc++ protobuf re2) || return
+  for library in $names -lSQLiteCpp -lsqlite3 -lpng16 -lz -lstdc++ -lgcc -lgcc_eh -lc; do
     archive=$(gcc -print-file-name="lib${library#-l}.a")
     [ ! -e "$archive" ] || realpath "$archive"  # pthread and others are parts of the C library
   done | sort -u

@@ -17,7 +17,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$out"
 linked=()
-while read -r path; do linked+=(--linked "$path"); done < <(linked_archives)
+archives=$(linked_archives) || { echo "$0: pkg-config does not know the libraries that the command is linked with" >&2; exit 1; }
+while read -r path; do linked+=(--linked "$path"); done <<<"$archives"
 for package in "${command_headers[@]}"; do linked+=(--package "$package"); done
 for python in "$@"; do
   "$python" -m venv --clear "$work/venv"

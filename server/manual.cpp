@@ -86,9 +86,10 @@ std::string ManualPage() {
           "raises its soft limit (ulimit -n) to 16384, or to the hard limit. Compressed messages are refused, because "
           "their true size would have no bound. Strangers at the port can make gRPC log what they like, so its lines "
           "are cut to 200 bytes, and of its errors at most ten lines a minute are shown.\n"
-          "Messages of clients that are on their way take at most --inbox-bytes of memory, and requests that are being "
-          "worked on as much again. Of those, requests over 64 KiB are refused when there is no room. If messages on "
-          "their way exceed it, gRPC ends some of the calls, whosever they are, so that the daemon lives.\n") +
+          "Incoming messages take at most --inbox-bytes of memory, and requests in progress as much again, a guest's a "
+          "quarter of it. When that is full, requests over 64 KiB are refused. If incoming messages exceed it, gRPC "
+          "ends "
+          "some calls, anybody's, so that the daemon survives.\n") +
       ".SH OPTIONS\n";
   for (const Setting& setting : Settings()) page += Item(Shown(setting), Explained(setting));
   page += Item("--config FILE", "configuration file in TOML. Variable HOTPLATE_CONFIG");

@@ -366,8 +366,8 @@ std::vector<Setting> MakeSettings() {
       Bytes("message-bytes", "size of the largest message that is accepted", &Config::message_bytes,
             std::uint64_t{5} << 20, std::uint64_t{1} << 30),
       Bytes("inbox-bytes",
-            "memory for messages of clients on their way, and again for requests that are being worked on; beyond it "
-            "large ones are refused; 0: an eighth of the memory that jobs may use, at least 256MiB",
+            "memory for incoming messages, and the same again for requests in progress; when it is full, requests over "
+            "64KiB are refused; 0: an eighth of the memory that jobs may use, at least 256MiB and four messages",
             &Config::inbox_bytes, 0, kAny),
       Number<std::uint32_t>(
           "max-streams",

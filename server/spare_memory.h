@@ -16,8 +16,8 @@ class SpareMemory {
   static void Keep(std::uint64_t arrays);
 
   // Call it every second. `idle`: time since the daemon was last in use. Unused arrays are returned, and the heap once
-  // the daemon is idle, or every half minute while it is in use; also where the daemon has grown by what is no use:
-  // refused calls, connections that came and went.
+  // the daemon is idle, or every half minute while it is in use; also when refused calls or closed connections have
+  // made it grow.
   void GiveBack(core::SteadyTime now, std::chrono::nanoseconds idle);
 
  private:

@@ -13,9 +13,10 @@ absl::StatusOr<HeldJobs::Prepared> HeldJobs::Prepare(const Principal& who, JobRe
   Prepared prepared;
   if (!RefsOf(request).empty()) {
     const std::vector<JobInput> inputs = request.inputs;
-    absl::StatusOr<Dependencies::Lookup> lookup = dependencies_.LookUp(who, request, restored);
+    bool never = false;
+    absl::StatusOr<Dependencies::Lookup> lookup = dependencies_.LookUp(who, request, restored, &never);
     if (!lookup.ok()) {
-      dependencies_.Leave(who, inputs);
+      if (never) dependencies_.Leave(who, request.request_id, inputs);
       return lookup.status();
     }
     // The place of work that is no kernel depends on its inputs, too.

@@ -50,6 +50,15 @@ absl::Status ServiceContext::KnowsCaller(grpc::CallbackServerContext& call, std:
   return known;
 }
 
+absl::Status ServiceContext::TakeRoom(const grpc::CallbackServerContext& call, std::uint64_t bytes,
+                                      MessageRoom::Place& place) const {
+  if (bytes <= MessageRoom::kSmall) return absl::OkStatus();
+  const absl::StatusOr<std::shared_ptr<const Token>> token = parts_.authenticator->FindToken(call.client_metadata());
+  if (!token.ok()) return token.status();
+  if (absl::Status known = CheckCertificate(**token, call); !known.ok()) return known;
+  return message_room_.Take(bytes, (*token)->serial == 0 ? "" : (*token)->name, place);
+}
+
 absl::StatusOr<core::Principal> ServiceContext::Identify(const grpc::CallbackServerContext& call,
                                                          core::Scope needed) const {
   std::shared_ptr<const Token> token;

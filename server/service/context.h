@@ -83,7 +83,7 @@ class ServiceContext {
     AuditLog* audit = nullptr;  // null: there is none
     wire::JobBounds bounds;     // for callers who are no guests: without an allowance
     wire::ReceiptFacts facts;
-    v1::GetServerInfoResponse info;  // everything that does not change while the daemon runs
+    v1::GetServerInfoResponse info;         // everything that does not change while the daemon runs
     std::uint64_t inbox_bytes = kAnyBytes;  // of unary requests that are worked on
     ProgramSettings programs;
     CacheFolders caches;
@@ -130,12 +130,14 @@ class ServiceContext {
   // The age of the daemon.
   core::nanoseconds age() const { return std::chrono::steady_clock::now() - made_; }
   const std::string& generation() const { return parts_.info.generation(); }
-  MessageRoom& message_room() const { return message_room_; }
   OpenRunStreams& run_streams() const { return run_streams_; }
 
   // OK, or the reason why the caller is a stranger (UNAUTHENTICATED). `stream`: "Jobs.Run", for the audit log, which
   // knows the methods of unary calls.
   absl::Status KnowsCaller(grpc::CallbackServerContext& call, std::string_view stream = "") const;
+
+  // Before a unary call's message is unpacked: UNAUTHENTICATED, or RESOURCE_EXHAUSTED where large ones have no room.
+  absl::Status TakeRoom(const grpc::CallbackServerContext& call, std::uint64_t bytes, MessageRoom::Place& place) const;
 
   // The caller's token has ended since: a stream that tells again and again ends, too.
   bool IsOver(const core::Principal& who) const {

@@ -1,20 +1,24 @@
 // Memory for the requests that are being worked on, of all clients together. gRPC's own quota counts a message until it
-// is unpacked (ListenOptions::transport_bytes); from then on it counts here, as long as its call goes on. Thread-safe.
+// is unpacked (ListenOptions::transport_bytes); from then on it counts here, as long as its call goes on.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "kernels/base/mutex.h"
 
 namespace hotplate::server {
 
+// Thread-safe.
 class MessageRoom {
  public:
   // Smaller ones always have room: whoever looks, frees or cancels must not wait for those who send much.
   static constexpr std::uint64_t kSmall = std::uint64_t{64} << 10;
+  // Of the whole, for one guest.
+  static constexpr std::uint64_t kGuestsPart = 4;
 
   explicit MessageRoom(std::uint64_t bytes) : limit_(bytes) {}
 
@@ -22,38 +26,34 @@ class MessageRoom {
   class Place {
    public:
     Place() = default;
-    Place(Place&& other) noexcept : room_(std::exchange(other.room_, nullptr)), bytes_(other.bytes_) {}
+    Place(Place&& other) noexcept { *this = std::move(other); }
     Place& operator=(Place&& other) noexcept {
       std::swap(room_, other.room_);
       std::swap(bytes_, other.bytes_);
+      std::swap(guest_, other.guest_);
       return *this;
     }
     ~Place() {
-      if (room_ != nullptr) room_->held_ -= bytes_;
+      if (room_ != nullptr) room_->GiveBack(bytes_, guest_);
     }
 
    private:
     friend class MessageRoom;
     MessageRoom* room_ = nullptr;
     std::uint64_t bytes_ = 0;
+    std::string guest_;
   };
 
-  // RESOURCE_EXHAUSTED names the limit: nothing is unpacked then.
-  absl::Status Take(std::uint64_t bytes, Place& place) {
-    if (bytes <= kSmall) return absl::OkStatus();
-    const std::uint64_t others = held_.fetch_add(bytes);
-    place.room_ = this;
-    place.bytes_ = bytes;
-    if (others + bytes <= limit_) return absl::OkStatus();
-    place = Place();
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "the message has ", bytes, " bytes, and ", others, " of the ", limit_,
-        " that inbox-bytes allows are taken by calls under way; try again later, or send fewer at a time"));
-  }
+  // `guest`: the token's name; empty: the owner. RESOURCE_EXHAUSTED names the limit: nothing is to be unpacked then.
+  absl::Status Take(std::uint64_t bytes, const std::string& guest, Place& place);
 
  private:
+  void GiveBack(std::uint64_t bytes, const std::string& guest);
+
   const std::uint64_t limit_;
-  std::atomic<std::uint64_t> held_{0};
+  Mutex mutex_;
+  std::uint64_t held_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, std::uint64_t> by_guest_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace hotplate::server

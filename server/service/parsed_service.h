@@ -51,8 +51,8 @@ class UnaryMessages final : public grpc::MessageAllocator<grpc::ByteBuffer, Resp
       request_ = google::protobuf::Arena::CreateMessage<Request>(&memory_.arena);
     }
     void Release() override { delete this; }
-    absl::StatusOr<const Request*> Parsed(MessageRoom& room) {
-      if (absl::Status full = room.Take(bytes_.Length(), place_); !full.ok()) return full;
+    absl::StatusOr<const Request*> Parsed(const ServiceContext& context, const grpc::CallbackServerContext& call) {
+      if (absl::Status refused = context.TakeRoom(call, bytes_.Length(), place_); !refused.ok()) return refused;
       if (absl::Status status = Parse(bytes_, *request_); !status.ok()) return status;
       bytes_.Clear();
       asked = request_;
@@ -88,7 +88,7 @@ class ParsedService : public Base {
                                   Response* response) -> grpc::ServerUnaryReactor* {
           auto& mine = static_cast<typename Messages::OneCall&>(*call->GetRpcAllocatorState());
           mine.method = described;
-          const absl::StatusOr<const Request*> request = mine.Parsed(context_.message_room());
+          const absl::StatusOr<const Request*> request = mine.Parsed(context_, *call);
           if (!request.ok()) return Malformed<grpc::ServerUnaryReactor>(call, request.status());
           return (static_cast<Self*>(this)->*method)(call, *request, response);
         });

@@ -78,9 +78,10 @@ std::string GraphRun::Lacks(const PlannedNode& node) {
   std::vector<std::size_t> needs = node.after;
   for (const auto& [input, maker] : node.made_by) needs.push_back(maker.first);
   for (const std::size_t place : needs) {
-    const auto job = client_.Job(JobOf(place));
+    if (ids_[place].empty()) return failed_.at(place);
+    const auto job = client_.Job(ids_[place]);
     if (job.ok() && (job->state() == v1::FAILED || job->state() == v1::TIMEOUT || job->state() == v1::CANCELLED)) {
-      return JobOf(place);
+      return ids_[place];
     }
   }
   return "";

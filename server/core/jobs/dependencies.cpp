@@ -92,16 +92,20 @@ void Dependencies::FreeUntaken(const Job& job, const JobEnd& end) {
   }
 }
 
-absl::StatusOr<Dependencies::Lookup> Dependencies::LookUp(const Principal& who, JobRequest& request,
-                                                          bool restored) const {
+absl::StatusOr<Dependencies::Lookup> Dependencies::LookUp(const Principal& who, JobRequest& request, bool restored,
+                                                          bool* never) const {
   Lookup lookup;
   std::set<JobId> known;
   const auto look = [&](const std::string& field, const JobRef& ref,
                         const std::string& output) -> absl::StatusOr<std::pair<std::shared_ptr<Job>, Jobs::Making>> {
     absl::StatusOr<std::shared_ptr<Job>> job = Find(who, ref);
-    if (!job.ok()) return About(field, job.status());
+    if (!job.ok()) {
+      if (never != nullptr) *never = !ref.request_id.empty();
+      return About(field, job.status());
+    }
     Jobs::Making making = jobs_.MakingOf(**job, output);
     if (known.insert((*job)->id).second) lookup.jobs.push_back((*job)->id);
+    if (never != nullptr) *never = making.end != nullptr && making.end->state != JobState::kCompleted;
     if (making.end == nullptr) {
       lookup.waits = true;
     } else if (restored && making.end->state == JobState::kCancelled) {
@@ -153,7 +157,7 @@ void Dependencies::CountTaken(const Lookup& lookup) {
   CountTaken(taken);
 }
 
-void Dependencies::Leave(const Principal& who, const std::vector<JobInput>& inputs) {
+void Dependencies::Leave(const Principal& who, const std::string& request_id, const std::vector<JobInput>& inputs) {
   OutputsByJob left;
   for (const JobInput& input : inputs) {
     const auto* const wanted = std::get_if<OutputOf>(&input.source);
@@ -161,6 +165,10 @@ void Dependencies::Leave(const Principal& who, const std::vector<JobInput>& inpu
     if (const absl::StatusOr<std::shared_ptr<Job>> job = Find(who, wanted->job); job.ok()) {
       left[*job].insert(wanted->output);
     }
+  }
+  if (!request_id.empty()) {
+    MutexLock lock(mutex_);
+    std::erase_if(left, [&](const auto& one) { return !one.first->left_by.insert(request_id).second; });
   }
   CountTaken(left);
 }

@@ -49,11 +49,14 @@ class Dependencies {
   // NOT_FOUND for a job that is not there, INVALID_ARGUMENT for one that did not complete and for an output that the
   // job does not have, FAILED_PRECONDITION where its outputs are gone.
   // CANCELLED, only for one that is `restored`, if a job on which it depends was cancelled.
-  absl::StatusOr<Lookup> LookUp(const Principal& who, JobRequest& request, bool restored = false) const;
+  // `never`, if not null: whether it is refused for good, since one of those jobs did not complete, or, by the request
+  // id that a program has made, was never accepted.
+  absl::StatusOr<Lookup> LookUp(const Principal& who, JobRequest& request, bool restored = false,
+                                bool* never = nullptr) const;
   // The job exists: it counts as one taker fewer of each for_jobs output that LookUp gave it.
   void CountTaken(const Lookup& lookup);
-  // The job will never exist, since LookUp has refused it: it does not come for what it would have taken.
-  void Leave(const Principal& who, const std::vector<JobInput>& inputs);
+  // A job that will never exist: it does not come for what it would have taken. Counts once for each request id.
+  void Leave(const Principal& who, const std::string& request_id, const std::vector<JobInput>& inputs);
 
   // The outputs that a job takes, by the names of its inputs.
   struct Taken {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -89,6 +90,7 @@ class Job : public QueueEntry, public std::enable_shared_from_this<Job> {
   // The dependencies' own: how many jobs have yet to take an output that is for jobs alone, by its name; and which job
   // was the first to fail of those that this one depends on, as a sentence.
   std::map<std::string, std::uint32_t> takers;
+  std::set<std::string> left_by;  // request ids of jobs that will not come for outputs after all; as `takers`
   std::string cause;
 
   // The table's own.

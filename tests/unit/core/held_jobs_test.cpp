@@ -269,12 +269,20 @@ TEST_F(HeldJobsTest, ARefusedJobTakesNothing) {
 }
 
 TEST_F(HeldJobsTest, AJobThatIsRefusedForAnotherDoesNotComeForWhatItWouldHaveTaken) {
+  bodies_["some"] = [](const Task&, TaskControl&) { return EndsWith(Outcome::Failed("the pump is broken")); };
   Start();
-  const auto refuse = [this](const JobId& taken) {
+  const JobId failed = Submit(Request("some"), 9);
+  ASSERT_EQ(recorder_->AwaitEnd(9)->state, JobState::kFailed);
+  const auto refuse = [&](const JobId& taken) {
     JobRequest refused = Taking(taken);
-    refused.after = {JobRef{JobId("99")}};
+    refused.request_id = "behind a failure " + taken.value();
+    refused.after = {JobRef{failed}};
     EXPECT_THAT(Fields(engine_->Check(kAlice, refused).status()), ElementsAre("after")) << "which counts for nothing";
     EXPECT_THAT(Fields(Refusal(refused)), ElementsAre("after"));
+    EXPECT_THAT(Fields(Refusal(refused)), ElementsAre("after")) << "sent again, and counted once";
+    refused.request_id = "misspelt";
+    refused.after = {JobRef{JobId("99")}};
+    EXPECT_THAT(Fields(Refusal(refused)), ElementsAre("after")) << "which is put right and sent again";
   };
   const JobId ended = Submit(ForJobs(Request("copy", {1, 2}), 2), 1);
   ASSERT_EQ(recorder_->AwaitEnd(1)->state, JobState::kCompleted);

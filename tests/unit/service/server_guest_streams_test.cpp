@@ -34,9 +34,10 @@ class GuestStreamsTest : public ServerTest {
   void Revoke() { allowances_->Set("owner", {.revoked = true}); }
   void MakeArray() {
     const core::Principal owner{"owner", core::SessionId("made"), core::Scope::kAdmin};
-    ASSERT_TRUE(server_.arrays()
-                    .Create(owner, {DType::kUInt8, {kBytes}}, "big", std::chrono::hours(1), /*replace=*/false)
-                    .ok());
+    const auto made =
+        server_.arrays().Create(owner, {DType::kUInt8, {kBytes}}, "big", std::chrono::hours(1), /*replace=*/false);
+    ASSERT_TRUE(made.ok());
+    id_ = made->id.value();
     (*server_.arrays().OpenWriter(owner, "big", 0))->Advance(static_cast<std::size_t>(kBytes));
   }
   static v1::ReadArrayRequest Big() {
@@ -131,7 +132,7 @@ TEST_F(GuestStreamsTest, ADownloadThatNobodyTakesIsEnded) {
     server_.context().guest_streams().EndOver();
     // Nothing was taken since, so that it has ended for another reason than its next chunk.
     ASSERT_TRUE(Eventually([&] {
-      std::shared_ptr<const HostBuffer> buffer = server_.arrays().Open(core::Everybody(), "big")->buffer;
+      std::shared_ptr<const HostBuffer> buffer = server_.arrays().Open(core::Everybody(), id_)->buffer;
       return buffer.use_count() == 2;  // the array's and this one
     })) << "the stream holds the array";
     while (reader->Read(&response)) continue;
