@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status.h"
+#include "server/net/tls.h"
 #include "server/service/acts.h"
 
 namespace hotplate::server {
@@ -19,6 +20,20 @@ absl::Status CheckCertificate(const Token& token, const grpc::CallbackServerCont
   }
   return absl::UnauthenticatedError(
       absl::StrCat("token \"", token.name, "\" was sent with another client's certificate than that of its record"));
+}
+
+// The certificate of a guest's client; empty of the owner's, and where there is no TLS. Not its name: a new token may
+// have that of one that was revoked.
+std::string GuestsCertificate(const grpc::CallbackServerContext& call) {
+  static const std::string owner = ClientCertificateName(kOwnerToken);
+  const auto client = call.auth_context();
+  for (const grpc::string_ref& name : client->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME)) {
+    if (name == owner) return "";
+  }
+  for (const grpc::string_ref& pem : client->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME)) {
+    return {pem.data(), pem.size()};
+  }
+  return "";
 }
 
 }  // namespace
@@ -39,11 +54,21 @@ std::shared_ptr<const wire::JobBounds> ServiceContext::BoundsFor(const core::Pri
 
 void ServiceContext::NoteStranger(grpc::CallbackServerContext& call, std::string_view stream,
                                   const absl::Status& why) const {
+  if (absl::IsUnauthenticated(why)) {
+    if (const std::string certificate = GuestsCertificate(call); !certificate.empty()) failed_calls_.Note(certificate);
+  }
   if (audit() == nullptr) return;
   NoteRefused(*this, call, parts_.authenticator->NameOf(call.client_metadata()), stream, why);
 }
 
+absl::Status ServiceContext::MayTry(const grpc::CallbackServerContext& call) const {
+  if (!failed_calls_.any()) return absl::OkStatus();
+  const std::string certificate = GuestsCertificate(call);
+  return certificate.empty() ? absl::OkStatus() : failed_calls_.Check(certificate);
+}
+
 absl::Status ServiceContext::KnowsCaller(grpc::CallbackServerContext& call, std::string_view stream) const {
+  if (absl::Status wait = MayTry(call); !wait.ok()) return wait;
   const absl::StatusOr<std::shared_ptr<const Token>> token = parts_.authenticator->FindToken(call.client_metadata());
   absl::Status known = token.ok() ? CheckCertificate(**token, call) : token.status();
   if (!known.ok()) NoteStranger(call, stream, known);
@@ -53,6 +78,7 @@ absl::Status ServiceContext::KnowsCaller(grpc::CallbackServerContext& call, std:
 absl::Status ServiceContext::TakeRoom(const grpc::CallbackServerContext& call, std::uint64_t bytes,
                                       MessageRoom::Place& place) const {
   if (bytes <= MessageRoom::kSmall) return absl::OkStatus();
+  if (absl::Status wait = MayTry(call); !wait.ok()) return wait;
   const absl::StatusOr<std::shared_ptr<const Token>> token = parts_.authenticator->FindToken(call.client_metadata());
   if (!token.ok()) return token.status();
   if (absl::Status known = CheckCertificate(**token, call); !known.ok()) return known;
@@ -61,6 +87,7 @@ absl::Status ServiceContext::TakeRoom(const grpc::CallbackServerContext& call, s
 
 absl::StatusOr<core::Principal> ServiceContext::Identify(const grpc::CallbackServerContext& call,
                                                          core::Scope needed) const {
+  if (absl::Status wait = MayTry(call); !wait.ok()) return wait;
   std::shared_ptr<const Token> token;
   absl::StatusOr<core::Principal> who = parts_.authenticator->Identify(call.client_metadata(), needed, &token);
   if (!who.ok()) return who;

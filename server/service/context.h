@@ -30,6 +30,7 @@
 #include "server/environments/jit_caches.h"
 #include "server/environments/named_environments.h"
 #include "server/service/auth.h"
+#include "server/service/failed_calls.h"
 #include "server/service/file_thread.h"
 #include "server/service/guest_streams.h"
 #include "server/service/message_room.h"
@@ -173,6 +174,8 @@ class ServiceContext {
  private:
   // Admit and KnowsCaller, as far as they find out.
   absl::StatusOr<core::Principal> Identify(const grpc::CallbackServerContext& call, core::Scope needed) const;
+  // RESOURCE_EXHAUSTED: the caller's certificate has come with too many wrong tokens.
+  absl::Status MayTry(const grpc::CallbackServerContext& call) const;
   void NoteStranger(grpc::CallbackServerContext& call, std::string_view stream, const absl::Status& why) const;
 
   const Parts parts_;
@@ -181,6 +184,8 @@ class ServiceContext {
   mutable FileThread files_, environments_{kEnvironmentsAtOnce};
   mutable OpenRunStreams run_streams_;
   mutable MessageRoom message_room_;
+  const core::Clock clock_;
+  mutable FailedCalls failed_calls_{clock_};
 };
 
 // The right to hold a stream open, counted by the engine. Move-only; gives it back when destroyed.

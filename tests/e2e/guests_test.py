@@ -115,7 +115,7 @@ class Guests(harness.Case):
         cleo = {"HOTPLATE_DIR": str(self.folder / "home-cleo")}
         self.hotplate("join", self.record_of("cleo"), env=cleo)
         self.assertIn("hello", self.hotplate("exec", "echo", "hello", env=cleo))
-        job = self.answer("submit", "exec", "echo", "later", env=cleo)["jobId"]
+        job = json.loads(self.hotplate("submit", "--json", "exec", "echo", "later", env=cleo))["jobId"]
         self.hotplate("wait", job, env=cleo)
         self.assertIn("later", self.hotplate("logs", job, env=cleo))
         # Its own jobs alone, and nothing that is the owner's.
@@ -192,6 +192,12 @@ class Guests(harness.Case):
         self.assertFalse(self.record_of("anna").exists())
         shutil.copy(kept, self.record_of("anna"))
         self.hotplate("jobs", code=harness.NOT_ALLOWED, says='token "anna" was revoked', env=anna)
+        for _ in range(40):  # a command makes a call or more
+            code, out, err = self.run_command("jobs", env=anna)
+            if code == harness.TRY_LATER:
+                break
+        self.assertIn("too many calls with a wrong or ended token", out + err)
+        self.hotplate("jobs")
         self.record_of("anna").unlink()
         self.assertIn("endTime", self.token("anna"))
         again = self.invite("anna")

@@ -84,8 +84,10 @@ std::string ReadAll(std::FILE* file) {
 
 int main(int argc, char** argv) {
   if (argc < 3) Die("usage: hotplate-nvrtc LIBRARY MOST_BYTES OPTION... < text.cu > text.cubin");
-  // Not longer than the daemon, nor with a dump of its memory.
+  // Not longer than the daemon, nor with a dump of its memory, nor with more rights by a set-uid program: its text
+  // comes from clients.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   const rlimit no_core{0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   const rlimit most{std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[2], nullptr, 10)};

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -218,6 +220,32 @@ constexpr char kBomb[] =
 TEST_F(NvrtcTest, BoundsTheTime) {
   CudaCompiler compiler({.program = HOTPLATE_NVRTC_PROGRAM, .folder = "", .timeout = milliseconds(1500)});
   EXPECT_EQ(compiler.Compile(kBomb, 90, kLibrary).status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+// While it waits for its text.
+TEST_F(NvrtcTest, GainsNoPrivileges) {
+  int text[2];
+  ASSERT_EQ(pipe(text), 0);
+  const pid_t compiler = fork();
+  if (compiler == 0) {
+    dup2(text[0], STDIN_FILENO);
+    close(text[0]);
+    close(text[1]);
+    execl(HOTPLATE_NVRTC_PROGRAM, "hotplate-nvrtc", kLibrary, "0", static_cast<char*>(nullptr));
+    _exit(127);
+  }
+  close(text[0]);
+  const std::string file = "/proc/" + std::to_string(compiler) + "/status";
+  const auto status = [&] {
+    std::ifstream stream(file);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  for (int tries = 0; tries < 6000 && status().find("NoNewPrivs:\t1") == std::string::npos; ++tries) {
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  EXPECT_THAT(status(), HasSubstr("NoNewPrivs:\t1"));
+  close(text[1]);
+  EXPECT_EQ(waitpid(compiler, nullptr, 0), compiler);
 }
 
 TEST_F(NvrtcTest, BoundsTheMemory) {
