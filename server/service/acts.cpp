@@ -25,6 +25,7 @@ constexpr std::size_t kLongestNameOfAct = 128;
 // AuditLog::Act::object and name.
 struct DoneTo {
   std::string object, name;
+  bool worth_a_line = true;  // false: the call went well, and neither changed anything nor handed data out
 };
 using ReadDoneTo =
     std::function<DoneTo(const google::protobuf::Message& request, const google::protobuf::Message& response)>;
@@ -50,10 +51,13 @@ std::string_view NameOfJob(const v1::JobSpec& job) {
   return std::string_view(name).substr(0, kLongestNameOfAct);
 }
 
+enum class LinesOfAct { kOneEach, kSummed };
+
 struct ActRow {
   const char* method;
   const char* act;
   ReadDoneTo done_to = nullptr;
+  LinesOfAct lines = LinesOfAct::kOneEach;
 };
 
 // The end of one's own session is no act: a client that just goes away has the same effect.
@@ -70,6 +74,19 @@ std::vector<ActRow> ActRows() {
          return DoneTo{response.job_id(), std::string(NameOfProgram(request.program()))};
        })},
       {"Programs.Signal", "signal", Field(&v1::SignalProgramRequest::job_id)},
+      // Summed: whoever follows a program asks again and again, mostly for nothing.
+      {"Programs.Output", "fetch",
+       Both<v1::ProgramOutputRequest, v1::ProgramOutputResponse>([](const auto& request, const auto& response) {
+         return DoneTo{request.job_id().substr(0, kLongestNameOfAct), "", response.pieces_size() > 0};
+       }),
+       LinesOfAct::kSummed},
+      // It runs an interpreter of the caller's choice.
+      {"Programs.OpenEnvironment", "environment.open",
+       Both<v1::OpenEnvironmentRequest, v1::OpenEnvironmentResponse>([](const auto& request, const auto& response) {
+         const v1::Program& python = request.python();
+         const std::string asked = python.arguments().empty() ? "" : python.arguments(0);
+         return DoneTo{python.python_environment(), response.interpreter().empty() ? asked : response.interpreter()};
+       })},
       {"Programs.PutFunction", "function.put", Field(&v1::PutFunctionRequest::name)},
       {"Programs.RestartWorkers", "workers.restart"},
       {"Programs.AddEnvironment", "environment.add", Field(&v1::AddEnvironmentRequest::name)},
@@ -126,6 +143,11 @@ std::string ShortName(const google::protobuf::MethodDescriptor& method) {
   return method.service()->name() + "." + method.name();
 }
 
+std::string_view ActOf(const google::protobuf::MethodDescriptor& method) {
+  const auto found = ActTable().find(&method);
+  return found == ActTable().end() ? std::string_view() : found->second.act;
+}
+
 std::string AddressIn(std::string_view peer) {
   const std::size_t colon = peer.find(':');
   const std::string_view family = peer.substr(0, colon);
@@ -154,7 +176,10 @@ void NoteCall(const ServiceContext& context, grpc::CallbackServerContext& call, 
   if (found == ActTable().end()) return NoteRefused(context, call, token, "", answer);
   const ActRow& row = found->second;
   const DoneTo done_to = row.done_to ? row.done_to(*unary->asked, *unary->answer) : DoneTo();
-  context.audit()->Note({row.act, token, PeerFor(context, call), done_to.object, done_to.name, answer});
+  if (answer.ok() && !done_to.worth_a_line) return;
+  const std::string peer = PeerFor(context, call);
+  const AuditLog::Act act{row.act, token, peer, done_to.object, done_to.name, answer};
+  row.lines == LinesOfAct::kSummed ? context.audit()->Count(act) : context.audit()->Note(act);
 }
 
 void NoteRefused(const ServiceContext& context, grpc::CallbackServerContext& call, const std::string& token,

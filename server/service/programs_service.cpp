@@ -219,18 +219,13 @@ grpc::ServerUnaryReactor* ProgramsService::Output(grpc::CallbackServerContext* c
 grpc::ServerUnaryReactor* ProgramsService::OpenEnvironment(grpc::CallbackServerContext* call,
                                                            const v1::OpenEnvironmentRequest* request,
                                                            v1::OpenEnvironmentResponse* response) {
-  grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
-  absl::Status status = context_.Admit(*call, core::Scope::kCode).status();
-  if (status.ok()) {
-    status = context_.PostForEnvironments(request->ByteSizeLong(), [=, this] {
-      absl::StatusOr<FunctionEnvironment> environment = server::OpenEnvironment(context_, request->python(), *response);
-      if (!environment.ok()) return reactor->Finish(wire::ToGrpc(environment.status()));
-      context_.programs().functions->Add(*std::move(environment));
-      reactor->Finish(grpc::Status::OK);
-    });
-  }
-  if (!status.ok()) reactor->Finish(wire::ToGrpc(status));
-  return reactor;
+  return AnswerLater(context_, call, core::Scope::kCode, &ServiceContext::PostForEnvironments, *request,
+                     absl::OkStatus(), [=, this] {
+                       absl::StatusOr<FunctionEnvironment> environment =
+                           server::OpenEnvironment(context_, request->python(), *response);
+                       if (environment.ok()) context_.programs().functions->Add(*std::move(environment));
+                       return environment.status();
+                     });
 }
 
 grpc::ServerUnaryReactor* ProgramsService::PutFunction(grpc::CallbackServerContext* call,

@@ -1,7 +1,11 @@
 // Calls in the audit log: who did what by which token, what was refused, and nothing of what only looks.
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
+#include "hotplate/v1/programs.grpc.pb.h"
 #include "server/service/acts.h"
 #include "tests/unit/service/audit_lines.h"
 #include "tests/unit/service/test_server.h"
@@ -183,6 +187,72 @@ TEST_F(ServerAuditTest, WhoOnlyLooksIsNotWrittenDown) {
   v1::ListArraysResponse arrays;
   ASSERT_TRUE(arrays_->List(Call(), {}, &arrays).ok());
   EXPECT_THAT(Lines(), IsEmpty());
+}
+
+// A program of the caller's choice is asked for its version.
+TEST_F(ServerAuditTest, WhoOpensAnEnvironmentIsWrittenDown) {
+  v1::OpenEnvironmentRequest request;
+  request.mutable_python()->add_arguments("/home/ana/python");
+  v1::OpenEnvironmentResponse response;
+  EXPECT_FALSE(v1::Programs::NewStub(channel_)->OpenEnvironment(Call(), request, &response).ok()) << "runs no programs";
+  EXPECT_EQ(Line("environment.open").at("name"), "/home/ana/python");
+  EXPECT_NE(Line("environment.open").at("result"), "OK");
+}
+
+TEST_F(ServerAuditTest, WhoReadsAProgramsOutputIsSummed) {
+  v1::ProgramOutputRequest request;
+  request.set_job_id("4711");
+  v1::ProgramOutputResponse response;
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(v1::Programs::NewStub(channel_)->Output(Call(), request, &response).ok());
+  EXPECT_EQ(Line("fetch").at("object"), "4711");
+  EXPECT_EQ(Line("fetch").at("count"), "3");
+}
+
+// A new method belongs in the table (acts.cpp), or into one of these lists.
+TEST_F(ServerAuditTest, EveryMethodIsAnActOrOnlyLooks) {
+  const std::set<std::string> note_themselves = {"Arrays.Read", "Arrays.Write", "Jobs.Execute", "Jobs.Run",
+                                                 "Programs.Run"};
+  const std::set<std::string> only_look = {"Arrays.Describe",
+                                           "Arrays.List",
+                                           "Catalogue.DescribeKernel",
+                                           "Catalogue.ListKernels",
+                                           "Jobs.Check",
+                                           "Jobs.Get",
+                                           "Jobs.List",
+                                           "Jobs.Watch",
+                                           "Jobs.Why",
+                                           "Programs.ListEnvironments",
+                                           "Programs.ListWorkers",
+                                           "Server.CloseSession",  // as a client that just goes away
+                                           "Server.GetInfo",
+                                           "Server.ListCaches",
+                                           "Telemetry.Snapshot",
+                                           "Telemetry.Watch",
+                                           "Tokens.List"};
+  Call call;
+  const auto stream = grpc::reflection::v1alpha::ServerReflection::NewStub(channel_)->ServerReflectionInfo(call);
+  grpc::reflection::v1alpha::ServerReflectionRequest list;
+  list.set_list_services("*");
+  grpc::reflection::v1alpha::ServerReflectionResponse served;
+  ASSERT_TRUE(stream->Write(list) && stream->WritesDone() && stream->Read(&served));
+  ASSERT_TRUE(stream->Finish().ok());
+  std::set<std::string> methods;
+  for (const auto& service : served.list_services_response().service()) {
+    if (!service.name().starts_with("hotplate.v1.")) continue;
+    const auto* const described = google::protobuf::DescriptorPool::generated_pool()->FindServiceByName(service.name());
+    ASSERT_NE(described, nullptr) << service.name();
+    for (int i = 0; i < described->method_count(); ++i) {
+      const std::string name = ShortName(*described->method(i));
+      methods.insert(name);
+      const int places = (ActOf(*described->method(i)).empty() ? 0 : 1) +
+                         static_cast<int>(note_themselves.count(name)) + static_cast<int>(only_look.count(name));
+      EXPECT_EQ(places, 1) << name;
+    }
+  }
+  EXPECT_EQ(methods.count("Programs.OpenEnvironment"), 1u);
+  for (const std::set<std::string>* const names : {&note_themselves, &only_look}) {
+    for (const std::string& name : *names) EXPECT_EQ(methods.count(name), 1u) << name << " is no method";
+  }
 }
 
 }  // namespace
