@@ -208,13 +208,13 @@ void AuditLog::Write(Sums which) {
   if (text.empty()) return;
   const absl::Status written = AppendLines(options_.file, std::move(text), options_.bytes);
   const bool failed_before = std::exchange(failing_, !written.ok());
-  alone.Unlock();
-  if (written.ok()) return;
-  {
+  if (!written.ok()) {  // counted before anybody else writes, who is to tell
     MutexLock lock(mutex_);
     lost_ += lost + lines;
   }
-  if (!failed_before) options_.warn("the audit log loses lines, and counts them: " + std::string(written.message()));
+  alone.Unlock();
+  if (!written.ok() && !failed_before)
+    options_.warn("the audit log loses lines, and counts them: " + std::string(written.message()));
 }
 
 std::string AuditLog::Line(Time time, const Act& act, const Sum* sum) const {

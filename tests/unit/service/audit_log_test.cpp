@@ -36,6 +36,7 @@ class AuditLogTest : public testing::Test {
     options_.warn = [this](const std::string& line) {
       MutexLock lock(mutex_);
       warnings_.push_back(line);
+      warned_.NotifyAll();
     };
   }
 
@@ -55,14 +56,17 @@ class AuditLogTest : public testing::Test {
     for (const AuditLine& line : lines) count += line.contains("count") ? std::stoll(line.at("count")) : 1;
     return count;
   }
-  std::vector<std::string> warnings() {
+  // Once there is one: the log's thread may be about to.
+  std::vector<std::string> Warnings() {
     MutexLock lock(mutex_);
+    while (warnings_.empty()) warned_.Wait(mutex_);
     return warnings_;
   }
 
   const TemporaryFolder folder_;
   std::atomic<std::int64_t> milliseconds_{1'790'000'000'123};
   Mutex mutex_;
+  CondVar warned_;
   std::vector<std::string> warnings_ ABSL_GUARDED_BY(mutex_);
   AuditLog::Options options_;
   std::unique_ptr<AuditLog> log_;
@@ -219,7 +223,7 @@ TEST_F(AuditLogTest, AFullDiskCostsLinesAndOneWarning) {
       log_->Write(AuditLog::Sums::kWhenDue);
     }
   }
-  EXPECT_THAT(warnings(), ElementsAre(HasSubstr(options_.file + " cannot be written")));
+  EXPECT_THAT(Warnings(), ElementsAre(HasSubstr(options_.file + " cannot be written")));
   log_->Note({"submit", "owner", "", "after"});
   const std::vector<AuditLine> lines = Written();
   EXPECT_EQ(CountIn(LinesWith(lines, "act", "lost")), 3);
