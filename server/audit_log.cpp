@@ -1,6 +1,7 @@
 #include "server/audit_log.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,8 +45,7 @@ absl::Status FileTrouble(const std::string& file, const std::string& what) {
   return forbidden ? absl::PermissionDeniedError(sentence) : absl::FailedPreconditionError(sentence);
 }
 
-// Opened anew for each write: it may have been moved away meanwhile.
-absl::StatusOr<Descriptor> OpenToAppend(const std::string& file, std::uint64_t& size) {
+absl::StatusOr<Descriptor> OpenOnce(const std::string& file) {
   constexpr int kHow = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   Descriptor opened(open(file.c_str(), kHow, 0600));
   if (!opened) return FileTrouble(file, " cannot be opened");
@@ -56,11 +56,28 @@ absl::StatusOr<Descriptor> OpenToAppend(const std::string& file, std::uint64_t& 
     return absl::PermissionDeniedError(file + " must be yours, and nobody else may read or change it: chmod 600 " +
                                        file);
   }
-  size = static_cast<std::uint64_t>(facts.st_size);
   return opened;
 }
 
-// All or nothing, as far as the file system lets it.
+// Opened anew for each write: it may have been moved away meanwhile, even while this waited for its lock. Another
+// daemon may have the same file; a file system without locks takes that risk.
+absl::StatusOr<Descriptor> OpenToAppend(const std::string& file, std::uint64_t& size) {
+  constexpr int kTries = 100;
+  for (int attempt = 1;; ++attempt) {
+    absl::StatusOr<Descriptor> opened = OpenOnce(file);
+    if (!opened.ok()) return opened;
+    [[maybe_unused]] const int locked = flock(opened->get(), LOCK_EX);
+    struct stat mine {};
+    if (fstat(opened->get(), &mine) != 0) return FileTrouble(file, " cannot be looked at");
+    struct stat there {};
+    const bool same = stat(file.c_str(), &there) == 0 && there.st_ino == mine.st_ino && there.st_dev == mine.st_dev;
+    if (!same && attempt < kTries) continue;
+    size = static_cast<std::uint64_t>(mine.st_size);
+    return opened;
+  }
+}
+
+// Under the file's lock, to the end. All or nothing, as far as the file system lets it.
 absl::Status AppendLines(const std::string& file, std::string text, std::uint64_t limit) {
   std::uint64_t size = 0;
   absl::StatusOr<Descriptor> opened = OpenToAppend(file, size);

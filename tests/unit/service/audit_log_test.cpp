@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <thread>
 
 #include "kernels/base/mutex.h"
 #include "kernels/base/status.h"
@@ -163,6 +164,23 @@ TEST_F(AuditLogTest, AtItsBoundTheFileBeginsAnewAndOneOldOneStays) {
   const std::vector<AuditLine> all = AuditLines(old + now);
   for (std::size_t i = 0; i < all.size(); ++i)
     EXPECT_EQ(all[i].at("object"), "a" + std::to_string(100 - all.size() + i)) << "none is missing between";
+}
+
+// Else both rename it, and the second one's new file takes the place of all that was before.
+TEST_F(AuditLogTest, TwoDaemonsThatBeginAFileAnewLoseNothing) {
+  options_.bytes = 2000;
+  Start();
+  const std::unique_ptr<AuditLog> second = AuditLog::Open(options_).value();
+  for (int round = 0; round < 200; ++round) {
+    WriteText(options_.file, "{\"object\":\"" + std::string(1950, 'x') + "\"}\n");
+    log_->Note({"free", "owner", "127.0.0.1", "first"});
+    second->Note({"free", "owner", "127.0.0.1", "second"});
+    std::thread other([&] { second->Write(AuditLog::Sums::kWhenDue); });
+    log_->Write(AuditLog::Sums::kWhenDue);
+    other.join();
+    const std::vector<AuditLine> lines = AuditLines(ReadText(options_.file + ".1") + ReadText(options_.file));
+    ASSERT_THAT(lines, SizeIs(3)) << "round " << round;
+  }
 }
 
 TEST_F(AuditLogTest, ItGoesOnInAFileThatWasMovedAway) {
