@@ -17,6 +17,7 @@
 #include "kernels/base/status.h"
 #include "server/journal/json.h"
 #include "server/log.h"
+#include "server/service/auth.h"
 
 namespace hotplate::server {
 namespace {
@@ -127,14 +128,18 @@ AuditLog::~AuditLog() {
 void AuditLog::Note(const Act& act) {
   const std::string line = Line(options_.now(), act, nullptr);
   MutexLock lock(mutex_);
-  std::uint32_t& lines = lines_of_[std::string(act.token)];
-  if (lines >= kLinesOfToken) {
-    Act any = act;
-    any.object = {};
-    return Add(std::move(any));
+  // The daemon's own are few. Strangers have no name either, but are only counted.
+  if (!act.token.empty()) {
+    std::uint32_t& lines = lines_of_[std::string(act.token)];
+    if (lines >= kLinesOfToken) {
+      Act any = act;
+      any.object = {};
+      return Add(std::move(any));
+    }
+    ++lines;
   }
-  ++lines;
-  if (pending_.size() + line.size() > options_.pending_bytes) {
+  const bool always = act.token.empty() || act.token == kOwnerToken;
+  if (!always && pending_.size() + line.size() > options_.pending_bytes) {
     ++lost_;
   } else {
     pending_ += line;
@@ -165,7 +170,7 @@ void AuditLog::Add(Act act) {
     act.peer = act.object = act.name = {};
     if (Increment(act)) return;
   }
-  if (sums_.size() >= kMostSums) {
+  if (sums_.size() >= kMostSums && act.token != kOwnerToken) {
     ++lost_;
   } else {
     ++lines;

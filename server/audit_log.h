@@ -26,10 +26,10 @@ class AuditLog {
 
   // A sum is written when it is that old.
   static constexpr std::chrono::minutes kSpan{1};
-  // How many lines one token may cause in this time. What it does beyond is summed, so that nobody can push what others
-  // did out of the file.
+  // How many lines one token may cause in this time, and how many wait while the disk does not answer. What it does
+  // beyond is summed: so that it takes long to push what others did out of the file, and what waits is of many.
   static constexpr std::uint32_t kLinesOfToken = 300;
-  static constexpr std::size_t kMostSums = 2000;  // at a time
+  static constexpr std::size_t kMostSums = 10'000;  // at a time; the owner's always find room
 
   struct Options {
     std::string file;
@@ -37,7 +37,9 @@ class AuditLog {
     std::string generation;                         // of the daemon
     std::function<void(const std::string& line)> warn;
     std::function<Time()> now = std::chrono::system_clock::now;
-    std::size_t pending_bytes = std::size_t{256} << 10;  // of lines that are not written yet
+    // Of lines that are not written yet: what some forty tokens may cause. The owner's and the daemon's own always find
+    // room.
+    std::size_t pending_bytes = std::size_t{16} << 20;
   };
 
   struct Act {

@@ -1,6 +1,8 @@
 #include "server/audit_log.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,6 +13,7 @@
 #include <memory>
 #include <thread>
 
+#include "kernels/base/descriptor.h"
 #include "kernels/base/mutex.h"
 #include "kernels/base/status.h"
 #include "tests/temporary_folder.h"
@@ -131,7 +134,7 @@ TEST_F(AuditLogTest, CountedActsAreALineAMinute) {
   EXPECT_THAT(AuditLines(ReadText(options_.file)), SizeIs(4)) << "what is left is written at the end";
 }
 
-// Else a guest could push all that it did before out of the file.
+// Else a guest could push all that it did before out of the file in no time.
 TEST_F(AuditLogTest, WhoeverActsTooOftenIsSummedAndOthersAreNot) {
   Start();
   constexpr int kActs = 1000;
@@ -205,10 +208,39 @@ TEST_F(AuditLogTest, HalfALineOfAKilledDaemonSpoilsNoOther) {
 TEST_F(AuditLogTest, LinesForWhichThereIsNoRoomAreCounted) {
   options_.pending_bytes = 100;  // less than a line
   Start();
-  for (int i = 0; i < 3; ++i) log_->Note({"free", "owner", "127.0.0.1", "a1"});
+  for (int i = 0; i < 3; ++i) log_->Note({"free", "guest", "127.0.0.1", "a1"});
+  log_->Note({"free", "owner", "127.0.0.1", "a2"});
+  log_->Note({"token.expire", "", "", "ana"});
   const std::vector<AuditLine> lines = Written();
-  EXPECT_EQ(CountIn(lines), 3);
-  EXPECT_EQ(LinesWith(lines, "act", "lost").size(), lines.size());
+  EXPECT_EQ(CountIn(LinesWith(lines, "act", "lost")), 3);
+  EXPECT_THAT(LinesWith(lines, "token", "guest"), IsEmpty());
+  EXPECT_THAT(LinesWith(lines, "object", "a2"), SizeIs(1)) << "the owner's";
+  EXPECT_THAT(LinesWith(lines, "object", "ana"), SizeIs(1)) << "the daemon's own";
+}
+
+TEST_F(AuditLogTest, NobodyTakesTheRoomOfOthersWhileTheDiskStalls) {
+  Start();
+  {
+    Descriptor stalled(open(options_.file.c_str(), O_RDWR | O_CLOEXEC));
+    ASSERT_EQ(flock(stalled.get(), LOCK_EX), 0);  // as another daemon that does not come to an end
+    const std::string longest(200, '"');
+    for (int i = 0; i < 1000; ++i) log_->Note({"put", "guest", "127.0.0.1", longest, longest});
+    for (int i = 0; i < 1000; ++i) log_->Count({"run", "guest", "127.0.0.1", "", "kernel-" + std::to_string(i)});
+    log_->Note({"cancel", "ben", "127.0.0.1", "7"});
+  }
+  const std::vector<AuditLine> lines = Written(AuditLog::Sums::kAll);
+  EXPECT_THAT(LinesWith(lines, "token", "ben"), SizeIs(1));
+  EXPECT_THAT(LinesWith(lines, "act", "lost"), IsEmpty());
+}
+
+// Strangers have no name, as the daemon itself.
+TEST_F(AuditLogTest, StrangersBlankNothingOfTheDaemonsOwn) {
+  Start();
+  for (int i = 0; i < 1000; ++i)
+    log_->Count({"refused", "", "10.1.2." + std::to_string(i), "Jobs.List", "", absl::UnauthenticatedError("wrong")});
+  log_->Note({"token.expire", "", "", "ana"});
+  EXPECT_THAT(LinesWith(Written(AuditLog::Sums::kAll), "act", "token.expire"), SizeIs(1));
+  EXPECT_EQ(LinesWith(Written(), "object", "ana").size(), 1u);
 }
 
 // No file may grow beyond its present size while this lives: writing fails as on a full disk.
