@@ -152,8 +152,12 @@ void AuditLog::Count(const Act& act) {
   Add(act);
 }
 
+AuditLog::Act AuditLog::ActIn(const Sum& sum) {
+  return {sum.act, sum.token, sum.peer, sum.object, sum.name, sum.result, sum.certificate};
+}
+
 AuditLog::Key AuditLog::KeyOf(const Act& act) {
-  return {act.act, act.token, act.peer, act.object, act.name, act.result.code()};
+  return {act.act, act.token, act.peer, act.object, act.name, act.certificate, act.result.code()};
 }
 
 bool AuditLog::Increment(const Act& act) {
@@ -165,7 +169,8 @@ bool AuditLog::Increment(const Act& act) {
 
 void AuditLog::Add(Act act) {
   if (Increment(act)) return;
-  std::uint32_t& lines = lines_of_[std::string(act.token)];
+  // Whoever sends another's token, or a wrong one, has only its own share.
+  std::uint32_t& lines = lines_of_[std::string(act.certificate.empty() ? act.token : act.certificate)];
   if (lines >= kLinesOfToken) {
     act.peer = act.object = act.name = {};
     if (Increment(act)) return;
@@ -176,9 +181,9 @@ void AuditLog::Add(Act act) {
     ++lines;
     const std::string why = Harmless(ToStd(act.result.message()));
     auto sum = std::make_unique<Sum>(Sum{std::string(act.act), std::string(act.token), std::string(act.peer),
-                                         std::string(act.object), std::string(act.name),
+                                         std::string(act.object), std::string(act.name), std::string(act.certificate),
                                          absl::Status(act.result.code(), ToAbsl(why)), 1, options_.now()});
-    const Key key = KeyOf({sum->act, sum->token, sum->peer, sum->object, sum->name, sum->result});
+    const Key key = KeyOf(ActIn(*sum));
     sums_.emplace(key, std::move(sum));
   }
   more_.NotifyOne();
@@ -219,7 +224,7 @@ void AuditLog::Write(Sums which) {
     }
   }
   for (const auto& [key, sum] : sums) {
-    text += Line(now, {sum->act, sum->token, sum->peer, sum->object, sum->name, sum->result}, sum.get());
+    text += Line(now, ActIn(*sum), sum.get());
   }
   const auto lines = static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
   if (lost > 0) {
@@ -242,7 +247,9 @@ void AuditLog::Write(Sums which) {
 std::string AuditLog::Line(Time time, const Act& act, const Sum* sum) const {
   journal::JsonObject line;
   line.Text("time", WithMilliseconds(time)).Text("generation", options_.generation);
-  line.Text("token", act.token).Text("peer", act.peer).Text("act", act.act).Text("object", Harmless(act.object));
+  line.Text("token", act.token).Text("peer", act.peer);
+  if (!act.certificate.empty()) line.Text("certificate", act.certificate);
+  line.Text("act", act.act).Text("object", Harmless(act.object));
   if (!act.name.empty()) line.Text("name", Harmless(act.name));
   if (sum != nullptr) line.Number("count", sum->count).Text("since", WithMilliseconds(sum->since));
   line.Text("result", absl::StatusCodeToString(act.result.code()));

@@ -49,6 +49,7 @@ class AuditLog {
     std::string_view object = {};  // "4711": what it was done to
     std::string_view name = {};  // of the object, where it has one: a job's kernel, a program's label, an array's name
     absl::Status result = {};
+    std::string_view certificate = {};  // of a call that was refused: whose it came with, as TLS has proved
   };
 
   // PERMISSION_DENIED: others can read or change the file. FAILED_PRECONDITION: it cannot be written.
@@ -66,18 +67,19 @@ class AuditLog {
 
  private:
   struct Sum {
-    std::string act, token, peer, object, name;
+    std::string act, token, peer, object, name, certificate;
     absl::Status result;  // with the reason of the first
     std::uint64_t count = 0;
     Time since;
   };
   using Key = std::tuple<std::string_view, std::string_view, std::string_view, std::string_view, std::string_view,
-                         absl::StatusCode>;
+                         std::string_view, absl::StatusCode>;
   // Each key looks into its sum: nothing is copied to find one.
   using AllSums = std::map<Key, std::unique_ptr<Sum>>;
 
   explicit AuditLog(Options options);
   void Work();
+  static Act ActIn(const Sum& sum);  // looks into it
   static Key KeyOf(const Act& act);
   bool Increment(const Act& act) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Add(Act act) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // to the sums

@@ -1,6 +1,7 @@
 #include "server/service/acts.h"
 
 #include <google/protobuf/descriptor.h>
+#include <grpc/grpc_security_constants.h>
 
 #include <cstdlib>
 #include <functional>
@@ -15,6 +16,7 @@
 #include "hotplate/v1/server.pb.h"
 #include "hotplate/v1/tokens.pb.h"
 #include "server/audit_log.h"
+#include "server/net/tls.h"
 #include "server/service/context.h"
 
 namespace hotplate::server {
@@ -132,6 +134,18 @@ const UnaryCall* UnaryCallOf(grpc::CallbackServerContext& call) {
   return dynamic_cast<const UnaryCall*>(call.GetRpcAllocatorState());
 }
 
+// Empty without TLS.
+std::string ClientInCertificate(const grpc::CallbackServerContext& call) {
+  static const std::string prefix = ClientCertificateName("");
+  const std::shared_ptr<const grpc::AuthContext> facts = call.auth_context();
+  if (facts == nullptr) return "";
+  for (const grpc::string_ref& name : facts->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME)) {
+    const std::string_view text(name.data(), name.size());
+    if (text.starts_with(prefix)) return std::string(text.substr(prefix.size()));
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string_view NameOfProgram(const v1::Program& program) {
@@ -188,7 +202,8 @@ void NoteRefused(const ServiceContext& context, grpc::CallbackServerContext& cal
   if (context.audit() == nullptr || !lacks_right) return;
   std::string method(stream);
   if (const UnaryCall* const unary = UnaryCallOf(call); unary != nullptr) method = ShortName(*unary->method);
-  context.audit()->Count({"refused", token, PeerFor(context, call), method, "", why});
+  const std::string peer = PeerFor(context, call), certificate = ClientInCertificate(call);
+  context.audit()->Count({"refused", token, peer, method, "", why, certificate});
 }
 
 void NoteAct(const ServiceContext& context, std::string_view act, const core::Principal& who, std::string_view peer,

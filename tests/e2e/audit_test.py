@@ -89,7 +89,8 @@ class Audit(harness.Case):
         refused = self.line("refused", "anna", object="Programs.RestartWorkers")
         self.assertEqual(refused["result"], "PERMISSION_DENIED")
         self.assertIn("scope submit", refused["why"])
-        self.assertEqual(self.line("refused", "", result="UNAUTHENTICATED")["peer"], "127.0.0.1")
+        stranger = self.line("refused", "", result="UNAUTHENTICATED")
+        self.assertEqual((stranger["peer"], stranger["certificate"]), ("127.0.0.1", "anna"))
         text = self.file.read_text()
         for secret in secrets:
             self.assertNotIn(secret, text)

@@ -205,6 +205,17 @@ TEST_F(AuditLogTest, HalfALineOfAKilledDaemonSpoilsNoOther) {
   EXPECT_EQ(AuditLines(text.substr(text.find('\n') + 1)).back().at("act"), "drain");
 }
 
+TEST_F(AuditLogTest, WhoeverSendsWrongTokensIsKnownByTheCertificate) {
+  Start();
+  const absl::Status wrong = absl::UnauthenticatedError("wrong");
+  for (int i = 0; i < 1000; ++i) log_->Count({"refused", "", "10.1.2.3", std::to_string(i), "", wrong, "ana"});
+  log_->Count({"refused", "", "10.1.2.3", "Jobs.List", "", wrong, "ben"});
+  const std::vector<AuditLine> lines = Written(AuditLog::Sums::kAll);
+  EXPECT_EQ(CountIn(LinesWith(lines, "certificate", "ana")), 1000);
+  EXPECT_EQ(LinesWith(lines, "certificate", "ana").size(), AuditLog::kLinesOfToken + 1);
+  EXPECT_THAT(LinesWith(LinesWith(lines, "certificate", "ben"), "object", "Jobs.List"), SizeIs(1));
+}
+
 TEST_F(AuditLogTest, LinesForWhichThereIsNoRoomAreCounted) {
   options_.pending_bytes = 100;  // less than a line
   Start();

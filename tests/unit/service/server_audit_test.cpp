@@ -159,6 +159,7 @@ TEST_F(ServerAuditTest, RefusalsAreSummedByMethod) {
   };
   EXPECT_EQ(line("", "Server.GetInfo")["count"], "3");
   EXPECT_EQ(line("", "Server.GetInfo")["result"], "UNAUTHENTICATED");
+  EXPECT_EQ(line("", "Server.GetInfo")["certificate"], "owner");
   EXPECT_EQ(line("watcher", "Server.Drain")["count"], "3");
   EXPECT_EQ(line("watcher", "Server.Drain")["result"], "PERMISSION_DENIED");
   EXPECT_THAT(line("watcher", "Server.Drain")["why"], HasSubstr("scope observe"));
