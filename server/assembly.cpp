@@ -375,12 +375,17 @@ absl::Status Assembly::Publish(const std::string& listen, std::uint16_t port) {
   // Before anybody can call.
   const std::string program = std::string("hotplated ") + kVersion;
   if (audit_ != nullptr) audit_->Note({.act = "start", .object = config_.name, .name = program});
+  absl::Status published;
   {
     MutexLock lock(record_mutex_);
     record_ = std::move(record);
     if (const auto end = end_->Get()) wire::ToProto(*end, *record_->mutable_allocation_end_time());
-    if (absl::Status status = slot_->Publish(*record_); !status.ok()) return status;
-    guests_->Publish(*record_);
+    published = slot_->Publish(*record_);
+    if (published.ok()) guests_->Publish(*record_);
+  }
+  if (!published.ok()) {
+    EndAuditLog("it cannot start: " + std::string(published.message()));
+    return published;
   }
   log_->info("serving \"{}\" at {}{} (hotplated {}, pid {}{}), record {}", config_.name, addresses[0],
              port != 0 ? fmt::format(":{}", port) : std::string(), kVersion, getpid(),

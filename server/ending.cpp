@@ -238,8 +238,8 @@ void Ending::Leave() {
     daemon_.job_ids()
         .End({daemon_.engine().last_number(), daemon_.engine().arrays().last_number()}, last_words_)
         .IgnoreError();
-    if (DurableJobs* const durable = daemon_.durable(); durable != nullptr) durable->Close(reason_);
     daemon_.EndAuditLog(reason_);
+    if (DurableJobs* const durable = daemon_.durable(); durable != nullptr) durable->Close(reason_);
     daemon_.LeaveWarmPythons();
     done->set_value();
   }).detach();

@@ -119,6 +119,15 @@ class Audit(harness.Case):
         self.stop_daemon(self.start_daemon("--audit-log", "off", name="off"))
         self.assertEqual([path.name for path in self.file.parent.iterdir()], ["local.jsonl"])
 
+    def test_a_daemon_that_cannot_publish_its_record_has_an_end(self):
+        self.record_path("spoilt").mkdir()
+        daemon = self.start_daemon(name="spoilt", ready=False)
+        daemon.communicate(timeout=harness.PATIENCE)
+        self.assertNotEqual(daemon.returncode, 0)
+        lines = [json.loads(line) for line in (self.file.parent / "spoilt.jsonl").read_text().splitlines()]
+        self.assertEqual([line["act"] for line in lines], ["start", "end"])
+        self.assertIn("it cannot start", lines[-1]["name"])
+
     def test_a_file_that_others_can_read_is_refused(self):
         open_file = self.folder / "open.jsonl"
         open_file.touch()
