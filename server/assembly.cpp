@@ -92,8 +92,12 @@ absl::Status Assembly::MakeCredentials() {
 // A daemon whose acts were to be written down, and cannot be, does not begin.
 absl::Status Assembly::OpenAuditLog() {
   if (config_.audit_log == kNoAuditLog) return absl::OkStatus();
+  const auto trouble = [](const absl::Status& why) {
+    return absl::Status(why.code(), ToAbsl("the audit log cannot be kept: " + std::string(why.message()) +
+                                           "; --audit-log names another file, or is off"));
+  };
   if (const std::string folder = AuditFolder(config_); config_.audit_log.starts_with(folder + "/")) {
-    if (absl::Status status = PrivateFolder(folder); !status.ok()) return status;
+    if (absl::Status status = PrivateFolder(folder); !status.ok()) return trouble(status);
   }
   AuditLog::Options options;
   options.file = config_.audit_log;
@@ -101,11 +105,7 @@ absl::Status Assembly::OpenAuditLog() {
   options.generation = generation_;
   options.warn = [log = log_](const std::string& line) { log->warn("{}", line); };
   absl::StatusOr<std::unique_ptr<AuditLog>> audit = AuditLog::Open(std::move(options));
-  if (!audit.ok()) {
-    return absl::Status(audit.status().code(),
-                        ToAbsl("the audit log cannot be kept: " + std::string(audit.status().message()) +
-                               "; --audit-log names another file, or is off"));
-  }
+  if (!audit.ok()) return trouble(audit.status());
   audit_ = *std::move(audit);
   return absl::OkStatus();
 }

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <utility>
 
 #include "kernels/array/quoted.h"
@@ -60,6 +61,16 @@ absl::StatusOr<Descriptor> OpenOnce(const std::string& file) {
   return opened;
 }
 
+// In a folder that others may write to, they could put another file in the place of this one.
+absl::Status CheckFolderOf(const std::string& file) {
+  const std::string folder = std::filesystem::absolute(file).parent_path();
+  struct stat facts {};
+  if (stat(folder.c_str(), &facts) != 0) return FileTrouble(folder, " cannot be looked at");
+  if ((facts.st_mode & 022) == 0 || (facts.st_mode & S_ISVTX) != 0) return absl::OkStatus();
+  return absl::PermissionDeniedError(folder + " can be written by others, who could replace " + file +
+                                     " in it: chmod go-w " + folder);
+}
+
 // Opened anew for each write: it may have been moved away meanwhile, even while this waited for its lock. Another
 // daemon may have the same file; a file system without locks takes that risk.
 absl::StatusOr<Descriptor> OpenToAppend(const std::string& file, std::uint64_t& size) {
@@ -108,6 +119,7 @@ absl::Status AppendLines(const std::string& file, std::string text, std::uint64_
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AuditLog>> AuditLog::Open(Options options) {
+  if (absl::Status folder = CheckFolderOf(options.file); !folder.ok()) return folder;
   if (absl::Status opened = AppendLines(options.file, "", options.bytes); !opened.ok()) return opened;
   return std::unique_ptr<AuditLog>(new AuditLog(std::move(options)));
 }

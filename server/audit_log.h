@@ -52,7 +52,7 @@ class AuditLog {
     std::string_view certificate = {};  // of a call that was refused: whose it came with, as TLS has proved
   };
 
-  // PERMISSION_DENIED: others can read or change the file. FAILED_PRECONDITION: it cannot be written.
+  // PERMISSION_DENIED: others can read, change or replace the file. FAILED_PRECONDITION: it cannot be written.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(Options options);
   ~AuditLog();  // writes what there is
 

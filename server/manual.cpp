@@ -108,7 +108,7 @@ std::string ManualPage() {
   page += Item(
       "6",
       "the folder of the records, the audit log or the log file is not private or cannot be written (no permission, a "
-      "read-only file system); set HOTPLATE_DIR to another folder");
+      "read-only file system); set HOTPLATE_DIR to another folder, or --audit-log to another file");
   return page +
          ".SH ENVIRONMENT\n.TP\n.B HOTPLATE_DIR\nThe folder of endpoint records (default ~/.hotplate).\n.TP\n.B "
          "HOTPLATE_CUDA_LIBRARY_PATH\nFolders, separated by colons, in which to look for CUDA's libraries "

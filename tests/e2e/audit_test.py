@@ -137,6 +137,14 @@ class Audit(harness.Case):
         self.assertEqual(daemon.returncode, 6)
         self.assertIn(f"chmod 600 {open_file}", out)
 
+    def test_a_folder_that_others_can_read_is_refused(self):
+        self.file.parent.chmod(0o755)
+        daemon = self.start_daemon(name="open", ready=False)
+        out, _ = daemon.communicate(timeout=harness.PATIENCE)
+        self.assertEqual(daemon.returncode, 6)
+        self.assertIn(f"chmod 700 {self.file.parent}", out)
+        self.assertIn("--audit-log", out)
+
 
 if __name__ == "__main__":
     harness.main()

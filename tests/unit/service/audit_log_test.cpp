@@ -110,6 +110,19 @@ TEST_F(AuditLogTest, TheFileIsItsOwnersAlone) {
   EXPECT_FALSE(AuditLog::Open(options_).ok());
 }
 
+TEST_F(AuditLogTest, OthersCannotReplaceTheFile) {
+  const std::string shared = folder_.File("shared");
+  std::filesystem::create_directory(shared);
+  options_.file = shared + "/local.jsonl";
+  ASSERT_EQ(chmod(shared.c_str(), 0770), 0);
+  const absl::Status open = AuditLog::Open(options_).status();
+  EXPECT_TRUE(absl::IsPermissionDenied(open)) << open;
+  EXPECT_THAT(std::string(open.message()), HasSubstr("chmod go-w " + shared));
+  EXPECT_FALSE(std::filesystem::exists(options_.file));
+  ASSERT_EQ(chmod(shared.c_str(), 01777), 0);  // as /tmp
+  EXPECT_TRUE(AuditLog::Open(options_).ok());
+}
+
 TEST_F(AuditLogTest, CountedActsAreALineAMinute) {
   Start();
   for (int i = 0; i < 1000; ++i) log_->Count({"run", "anna", "10.1.2.3", "", "selu"});
