@@ -447,7 +447,7 @@ std::vector<Setting> MakeSettings() {
       Text("audit-log", "on|off|FILE",
            "write to FILE, as JSON lines, who did what by which token. on: HOTPLATE_DIR/audit/DAEMON.jsonl",
            &Config::audit_log, CheckPath),
-      Bytes("audit-bytes", "size at which that file is renamed to FILE.1, in place of the one before, and begun anew",
+      Bytes("audit-bytes", "size at which the file becomes FILE.1 (replacing the previous one) and a new one begins",
             &Config::audit_bytes, std::uint64_t{1} << 20, kAny),
       Text("log-file", "FILE", "log to this file instead of standard error", &Config::log_file, CheckPath),
       Text("log-level", "LEVEL", "what to log: trace, debug, info, warning, error, critical or off", &Config::log_level,
