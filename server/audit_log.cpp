@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kReadOfText = 4096;
 
 // One visible line of bounded length. A client may have sent a secret in the place of a name.
-std::string Harmless(std::string_view text) { return Shortened(WithoutSecrets(text.substr(0, kReadOfText))); }
+std::string Harmless(std::string_view text) { return Shortened(WithoutSecrets(Beginning(text, kReadOfText))); }
 
 std::string WithMilliseconds(AuditLog::Time time) {
   const auto rounded = std::chrono::floor<std::chrono::milliseconds>(time);

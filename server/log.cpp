@@ -45,6 +45,10 @@ void TakeGrpcLine(gpr_log_func_args* line) {
   if (verdict.last) log->log(level, "grpc: no more of its errors are shown in this minute");
 }
 
+// A secret has that many digits.
+constexpr std::size_t kShortestSecret = 32;
+bool IsHexDigit(char letter) { return std::isxdigit(static_cast<unsigned char>(letter)) != 0; }
+
 }  // namespace
 
 spdlog::level::level_enum LevelOf(core::LogLevel level) {
@@ -109,14 +113,21 @@ void RouteGrpcLog(std::shared_ptr<spdlog::logger> log) {
   gpr_set_log_function(TakeGrpcLine);
 }
 
+std::string_view Beginning(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  std::size_t digits = 0;  // before the cut
+  while (digits < std::min(most, kShortestSecret) && IsHexDigit(text[most - digits - 1])) ++digits;
+  const bool part = digits < kShortestSecret && IsHexDigit(text[most]);
+  return text.substr(0, part ? most - digits : most);
+}
+
 std::string WithoutSecrets(std::string_view text) {
-  constexpr std::size_t kShortest = 32;
   const std::string line = Visible(text, ' ');
   std::string result;
   for (std::size_t at = 0; at < line.size();) {
     std::size_t digits = 0;
-    while (at + digits < line.size() && std::isxdigit(static_cast<unsigned char>(line[at + digits])) != 0) ++digits;
-    if (digits >= kShortest) {
+    while (at + digits < line.size() && IsHexDigit(line[at + digits])) ++digits;
+    if (digits >= kShortestSecret) {
       result += "[...]";
     } else {
       result.append(line, at, std::max<std::size_t>(digits, 1));

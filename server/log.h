@@ -48,4 +48,7 @@ void RouteGrpcLog(std::shared_ptr<spdlog::logger> log);
 // One visible line, with "[...]" for each run of 32 or more hexadecimal digits, the form of tokens and session ids.
 std::string WithoutSecrets(std::string_view text);
 
+// At most so many bytes, and no part of a secret at the end that is too short for WithoutSecrets to know it.
+std::string_view Beginning(std::string_view text, std::size_t most);
+
 }  // namespace hotplate::server

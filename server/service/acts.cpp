@@ -16,6 +16,7 @@
 #include "hotplate/v1/server.pb.h"
 #include "hotplate/v1/tokens.pb.h"
 #include "server/audit_log.h"
+#include "server/log.h"
 #include "server/net/tls.h"
 #include "server/service/context.h"
 
@@ -50,7 +51,7 @@ ReadDoneTo Both(Read read) {
 // A job that calls a function has the label that its caller chose.
 std::string_view NameOfJob(const v1::JobSpec& job) {
   const std::string& name = job.has_function() && !job.label().empty() ? job.label() : job.kernel();
-  return std::string_view(name).substr(0, kLongestNameOfAct);
+  return Beginning(name, kLongestNameOfAct);
 }
 
 enum class LinesOfAct { kOneEach, kSummed };
@@ -79,7 +80,7 @@ std::vector<ActRow> ActRows() {
       // Summed: whoever follows a program asks again and again, mostly for nothing.
       {"Programs.Output", "fetch",
        Both<v1::ProgramOutputRequest, v1::ProgramOutputResponse>([](const auto& request, const auto& response) {
-         return DoneTo{request.job_id().substr(0, kLongestNameOfAct), "", response.pieces_size() > 0};
+         return DoneTo{std::string(Beginning(request.job_id(), kLongestNameOfAct)), "", response.pieces_size() > 0};
        }),
        LinesOfAct::kSummed},
       // It runs an interpreter of the caller's choice.
@@ -150,7 +151,7 @@ std::string ClientInCertificate(const grpc::CallbackServerContext& call) {
 
 std::string_view NameOfProgram(const v1::Program& program) {
   const std::string& name = program.label().empty() ? program.kind() : program.label();
-  return name.empty() ? "exec" : std::string_view(name).substr(0, kLongestNameOfAct);
+  return name.empty() ? "exec" : Beginning(name, kLongestNameOfAct);
 }
 
 std::string ShortName(const google::protobuf::MethodDescriptor& method) {

@@ -321,6 +321,10 @@ TEST_F(AuditLogTest, WhatClientsSayIsOneVisibleLineWithoutSecrets) {
   EXPECT_EQ(lines[0].at("object"), "[...]");
   EXPECT_THAT(lines[1].at("object"), MatchesRegex("a .\"act\":\"drain\". .2J ?"));
   EXPECT_LT(lines[1].at("name").size(), 300u);
+  for (const std::size_t before : {4070, 4090})
+    log_->Note({"cancel", "owner", "", std::string(before, 'x') + secret + std::string(100, 'y')});
+  Written();
+  EXPECT_THAT(ReadText(options_.file), Not(HasSubstr("xf")));
 }
 
 }  // namespace

@@ -52,6 +52,19 @@ std::string Logged(const std::function<void()>& say) {
   return ReadText(file);
 }
 
+// Else the rest of a secret that was cut in two would be too short to be known as one.
+TEST(LogTest, ABeginningHasNoPartOfASecret) {
+  const std::string token(64, 'f');
+  EXPECT_EQ(Beginning("plain", 10), "plain");
+  EXPECT_EQ(Beginning("one two three", 7), "one two");
+  EXPECT_EQ(Beginning("ends in abc, and", 11), "ends in abc");
+  for (std::size_t most = 0; most < 80; ++most) {
+    const std::string shown = WithoutSecrets(Beginning("the token " + token + " of ana", most));
+    EXPECT_THAT(shown, Not(HasSubstr("ff"))) << most;
+    EXPECT_LE(shown.size(), most);
+  }
+}
+
 TEST(LogTest, GrpcsLinesComeAtTheirLevelAndWithoutSecrets) {
   EXPECT_THAT(Logged([] {
                 gpr_log(GPR_ERROR, "Handshake failed, token %s", std::string(64, 'b').c_str());
