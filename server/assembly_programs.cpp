@@ -4,6 +4,7 @@
 #include "kernels/base/run_program.h"
 #include "kernels/base/status.h"
 #include "server/assembly.h"
+#include "server/net/addresses.h"
 #include "server/warm_file.h"
 
 namespace hotplate::server {
