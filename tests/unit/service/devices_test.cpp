@@ -3,8 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <fstream>
 #include <thread>
 #include <vector>
 
@@ -32,6 +35,26 @@ DeviceSet Chosen(const Config& config, const Allocation& allocation = {}) {
   EXPECT_TRUE(set.ok()) << set.status();
   return set.ok() ? *std::move(set) : DeviceSet();
 }
+
+#ifndef HOTPLATE_SANITIZED  // which map more addresses than any machine has
+
+// In a process of its own, whose limit it is.
+TEST(DevicesTest, ALimitOnAddressesIsOneOnMemory) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+        std::uint64_t pages = 0;
+        std::ifstream("/proc/self/statm") >> pages;
+        const rlimit limit{pages * 4096 + 1024 * kMiB, RLIM_INFINITY};
+        setrlimit(RLIMIT_AS, &limit);
+        const std::uint64_t total = cpu::ReadMemory().total;
+        _exit(total > 900 * kMiB && total <= 1024 * kMiB ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
+}
+
+#endif
 
 TEST(DevicesTest, MoreThreadsThanTheAffinityMaskAllowsAreNotGiven) {
   std::thread pinned([] {  // the mask is this thread's alone
