@@ -11,8 +11,10 @@
 #include "kernels/base/descriptor.h"
 #include "kernels/base/status.h"
 #include "server/net/acceptor.h"
+#include "server/net/drop_connection.h"
 #include "server/net/listening_socket.h"
 #include "server/service/arrays_service.h"
+#include "server/service/call_watch.h"
 #include "server/service/catalogue_service.h"
 #include "server/service/health_service.h"
 #include "server/service/jobs_service.h"
@@ -28,6 +30,7 @@ namespace {
 constexpr int kLargestFrame = (1 << 24) - 1;  // HTTP/2's own limit
 constexpr int kLookahead = 16 << 20;          // bytes that a peer may be ahead on one stream
 constexpr int kStreamsPerConnection = 4096;   // calls of all kinds
+constexpr int kCallsOfAll = 16'384;           // of all connections, in some 400 MiB
 constexpr std::chrono::milliseconds kLongestKeepaliveTimeout(20'000);
 constexpr int kShortestClientPingMs = 10'000;
 
@@ -90,6 +93,12 @@ class Implementation final : public GrpcServer {
     if (options.transport_bytes > 0) {
       builder.SetResourceQuota(grpc::ResourceQuota("hotplated").Resize(options.transport_bytes));
     }
+    CallWatch::Options watch;
+    watch.most_of_one = kStreamsPerConnection;
+    watch.most = kCallsOfAll;
+    watch.drop = [port = port_](const std::string& peer) { return DropConnection(peer, port); };
+    watch.warn = options.warn;
+    CallWatch::Install(builder, std::move(watch));
     // gRPC bounds a message before it is unpacked, not after.
     for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
       builder.SetCompressionAlgorithmSupportStatus(algorithm, false);

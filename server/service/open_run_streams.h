@@ -19,6 +19,8 @@ class OpenRunStream {
   virtual const core::SessionId& session() const = 0;
   // Nothing while it has a job.
   virtual std::optional<core::SteadyTime> IdleSince() = 0;
+  // It is ending: it was and will be idle no more, but gRPC may keep it for long.
+  virtual bool IsOver() = 0;
   // Ends the call with UNAVAILABLE, and gives its ticket back at once. False if it has a job meanwhile, or is over.
   virtual bool EndIfIdle() = 0;
 };
@@ -31,6 +33,9 @@ class OpenRunStreams {
   bool EndIdle(const core::ArrayHolders& holders);
 
  private:
+  // Those that are not over; the others are forgotten.
+  std::vector<std::shared_ptr<OpenRunStream>> Known();
+
   Mutex mutex_;
   std::vector<std::weak_ptr<OpenRunStream>> streams_ ABSL_GUARDED_BY(mutex_);
 };

@@ -91,6 +91,11 @@ std::optional<core::SteadyTime> RunCall::IdleSince() {
   return IsIdleLocked() ? std::optional(idle_since_) : std::nullopt;
 }
 
+bool RunCall::IsOver() {
+  MutexLock lock(mutex_);
+  return ClosingLocked();
+}
+
 bool RunCall::EndIfIdle() {
   MutexLock lock(mutex_);
   if (!IsIdleLocked()) return false;

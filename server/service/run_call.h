@@ -27,6 +27,7 @@ class RunCall final
 
   const core::SessionId& session() const override { return who_.session; }
   std::optional<core::SteadyTime> IdleSince() override;
+  bool IsOver() override;
   bool EndIfIdle() override;
 
  private:

@@ -1,0 +1,51 @@
+// Counts the calls that are in memory, by connection, and has a connection ended that has too many.
+//
+// gRPC (1.51) bounds the open calls of a connection, and no more. A call that its client has reset is open no more, but
+// its 25 KiB stay until gRPC is done with it, which it is not while it reads the next ones: a client that opens calls
+// and resets them at once (CVE-2023-44487) took 250 MiB a second, and others were not served for minutes after it had
+// left. More calls of a connection in memory than it may have open are a sure sign of that. Thread-safe.
+#pragma once
+
+#include <grpcpp/server_builder.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "kernels/base/mutex.h"
+
+namespace hotplate::server {
+
+class CallWatch {
+ public:
+  struct Options {
+    int most_of_one = 0;  // calls that one connection may have open
+    int most = 0;         // of all connections; beyond it the one with most is ended
+    // Ends the connection from a peer, as gRPC names it. False: it cannot, or there is none.
+    std::function<bool(const std::string& peer)> drop;
+    // A sentence, once a minute at most. May be empty.
+    std::function<void(const std::string&)> warn;
+  };
+  // Before the server is built, which has a watch from then on.
+  static void Install(grpc::ServerBuilder& builder, Options options);
+
+  explicit CallWatch(Options options) : options_(std::move(options)) {}
+
+  void Begin(const grpc::ServerContextBase* call, const std::string& peer);
+  void End(const grpc::ServerContextBase* call);
+
+ private:
+  using Connections = std::unordered_map<std::string, int>;  // their calls, by peer
+
+  void Drop(const std::string& peer, int calls);
+
+  const Options options_;
+  Mutex mutex_;
+  Connections connections_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<const grpc::ServerContextBase*, Connections::value_type*> calls_ ABSL_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point silent_until_ ABSL_GUARDED_BY(mutex_){};
+};
+
+}  // namespace hotplate::server
