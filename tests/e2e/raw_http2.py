@@ -1,13 +1,15 @@
-"""HTTP/2 by hand, for what no client library sends: any header, any bytes as a message. One call a connection."""
+"""HTTP/2 by hand, for what no client library sends: any header, any bytes as a message. One call a connection
+(tests/faults/flooding.py has connections of many)."""
 
+import functools
 import socket
 import ssl
 import struct
 import tempfile
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-DATA, HEADERS, SETTINGS = 0, 1, 4
-END_STREAM, END_HEADERS = 1, 4
+DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
+END_STREAM, END_HEADERS, ACK = 1, 4, 1
 
 
 def frame(kind, flags, stream, payload=b""):
@@ -30,23 +32,31 @@ def field(name, value):
     return b"\x10" + text(name) + text(value)
 
 
-def connect(record, patience):
-    """To the daemon of an endpoint record, over TLS with the record's certificates where it has some."""
-    place = record["endpoints"][0]
-    if place["address"].startswith("unix:"):
-        connection = socket.socket(socket.AF_UNIX)
-        connection.settimeout(patience)
-        connection.connect(place["address"].removeprefix("unix:"))
-    else:
-        connection = socket.create_connection((place["address"], place["port"]), timeout=patience)
-    if not record.get("certificate_pem"):
-        return connection
-    context = ssl.create_default_context(cadata=record["certificate_pem"])
+@functools.cache
+def trust(daemon_certificate, identity_pem):
+    """One for all connections: reading the certificates takes longer than a handshake."""
+    context = ssl.create_default_context(cadata=daemon_certificate)
     context.set_alpn_protocols(["h2"])
     with tempfile.NamedTemporaryFile(prefix="hotplate-e2e-") as identity:
-        identity.write((record["client_certificate_pem"] + record["client_key_pem"]).encode())
+        identity.write(identity_pem.encode())
         identity.flush()
         context.load_cert_chain(identity.name)
+    return context
+
+
+def connect(record, patience, receive_bytes=0):
+    """To the daemon of an endpoint record, over TLS with the record's certificates where it has some. `receive_bytes`: the
+    kernel's buffer for what was not read, if not the usual one."""
+    place = record["endpoints"][0]
+    unix = place["address"].startswith("unix:")
+    connection = socket.socket(socket.AF_UNIX if unix else socket.AF_INET6 if ":" in place["address"] else socket.AF_INET)
+    if receive_bytes:  # before it connects, for the peer is told of it then
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+    connection.settimeout(patience)
+    connection.connect(place["address"].removeprefix("unix:") if unix else (place["address"], place["port"]))
+    if not record.get("certificate_pem"):
+        return connection
+    context = trust(record["certificate_pem"], record["client_certificate_pem"] + record["client_key_pem"])
     return context.wrap_socket(connection, server_hostname="hotplate")
 
 

@@ -22,4 +22,5 @@ part $python -B tests/faults/kill_cycles.py --cycles "$cycles"
 part $python -B tests/faults/client_kill_test.py --long
 part $python -B tests/faults/malloc_test.py --long
 part $python -B tests/faults/small_disk_test.py
+part $python -B tests/faults/floods_test.py --long
 exit $failed
