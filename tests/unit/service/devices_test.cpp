@@ -38,20 +38,20 @@ DeviceSet Chosen(const Config& config, const Allocation& allocation = {}) {
 
 #ifndef HOTPLATE_SANITIZED  // which map more addresses than any machine has
 
-// In a process of its own, whose limit it is.
+// 0: they are. In a process of its own, whose limit it is.
+int WhetherAddressesAreALimit() {
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlimit limit{pages * 4096 + 1024 * kMiB, RLIM_INFINITY};
+  setrlimit(RLIMIT_AS, &limit);
+  const std::uint64_t total = cpu::ReadMemory().total;
+  return total > 900 * kMiB && total <= 1024 * kMiB ? 0 : 1;
+}
+
 TEST(DevicesTest, ALimitOnAddressesIsOneOnMemory) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-        std::uint64_t pages = 0;
-        std::ifstream("/proc/self/statm") >> pages;
-        const rlimit limit{pages * 4096 + 1024 * kMiB, RLIM_INFINITY};
-        setrlimit(RLIMIT_AS, &limit);
-        const std::uint64_t total = cpu::ReadMemory().total;
-        _exit(total > 900 * kMiB && total <= 1024 * kMiB ? 0 : 1);
-      },
-      testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(_exit(WhetherAddressesAreALimit()), testing::ExitedWithCode(0), "");
 }
 
 #endif
