@@ -20,7 +20,7 @@ constexpr nanoseconds kBusy = std::chrono::seconds(30);
 // By default glibc returns free memory of 128 KiB and more at the end of an arena, and maps each large piece
 // separately: of 64 MiB received in messages every second page was then new.
 // malloc_trim leaves this much at the end of every arena but the first.
-constexpr int kKeptOfAnArena = 32 << 20;
+constexpr int kKeptOfAnArena = 16 << 20;
 constexpr int kArenas = 4;
 constexpr int kMappedByItselfFrom = 32 << 20;  // the largest accepted value
 constexpr std::uint64_t kWorthATrim = 16 << 20;

@@ -35,22 +35,22 @@ int WhatIsWrongWithTheHeap() {
   SpareMemory spare;
   core::SteadyTime now = std::chrono::steady_clock::now();
   const std::size_t before = Resident();
-  UseAndFree(24, kMiB);
-  if (Resident() < before + 18 * kMiB) return 1;  // not kept
+  UseAndFree(12, kMiB);
+  if (Resident() < before + 9 * kMiB) return 1;  // not kept
   spare.GiveBack(now, seconds(0));
   spare.GiveBack(now += seconds(2), seconds(1));
-  if (Resident() < before + 18 * kMiB) return 2;  // given back while the daemon was in use
+  if (Resident() < before + 9 * kMiB) return 2;  // given back while the daemon was in use
   spare.GiveBack(now += seconds(2), seconds(3));
-  if (Resident() > before + 8 * kMiB) return 3;  // not given back
-  UseAndFree(24, kMiB);
+  if (Resident() > before + 4 * kMiB) return 3;  // not given back
+  UseAndFree(12, kMiB);
   spare.GiveBack(now += seconds(2), seconds(0));
   spare.GiveBack(now += seconds(2), seconds(3));
-  if (Resident() > before + 8 * kMiB) return 4;  // the second time
-  UseAndFree(24, kMiB);
+  if (Resident() > before + 4 * kMiB) return 4;  // the second time
+  UseAndFree(12, kMiB);
   spare.GiveBack(now += seconds(20), seconds(0));
-  if (Resident() < before + 18 * kMiB) return 5;  // given back while the daemon was in use
+  if (Resident() < before + 9 * kMiB) return 5;  // given back while the daemon was in use
   spare.GiveBack(now += seconds(11), seconds(0));
-  if (Resident() > before + 8 * kMiB) return 6;  // in use for half a minute, and not given back
+  if (Resident() > before + 4 * kMiB) return 6;  // in use for half a minute, and not given back
   return 0;
 }
 
