@@ -27,6 +27,7 @@ Share ShareOf(const Allocation& allocation) {
   if (allocation.cpus > 0) share.threads = std::min(share.threads, static_cast<int>(allocation.cpus));
   const cpu::Memory memory = cpu::ReadMemory();
   share.allowed_bytes = share.bytes = memory.total;
+  if (const std::optional<std::uint64_t> left = cpu::AddressesLeft()) share.bytes = std::min(share.bytes, *left);
   share.without_proc = memory.without_proc;
   if (allocation.memory_bytes > 0) share.bytes = std::min(share.bytes, allocation.memory_bytes);
   return share;

@@ -3,7 +3,6 @@
 #include <grpcpp/support/server_interceptor.h>
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,9 +11,6 @@
 namespace hotplate::server {
 namespace {
 
-// A connection beyond its bound is ended again with each so many calls more: those that gRPC has read already still
-// come.
-constexpr int kCallsUntilNextDrop = 256;
 constexpr std::chrono::minutes kSilenceOnDrops(1);
 
 class WatchedContexts final : public grpc::ContextAllocator {
@@ -68,29 +64,34 @@ void CallWatch::Begin(const grpc::ServerContextBase* call, const std::string& pe
   {
     MutexLock lock(mutex_);
     Connections::value_type& its = *connections_.try_emplace(peer).first;
-    const int of_it = ++its.second;
     calls_[call] = &its;
-    const auto beyond = [](int count, int most) { return count > most && (count - most) % kCallsUntilNextDrop == 1; };
-    if (beyond(of_it, options_.most_of_one)) {
-      worst = peer;
-      calls = of_it;
-    } else if (beyond(static_cast<int>(calls_.size()), options_.most)) {
-      const auto fewer = [](const Connections::value_type& one, const Connections::value_type& other) {
-        return one.second < other.second;
-      };
-      std::tie(worst, calls) = *std::max_element(connections_.begin(), connections_.end(), fewer);
+    ++its.second.calls;
+    // Of one that was ended, those that gRPC has read already still come.
+    if (its.second.dropped) return;
+    ++living_;
+    Connections::value_type* ended = its.second.calls > options_.most_of_one ? &its : nullptr;
+    if (ended == nullptr && living_ > options_.most) {
+      const auto rank = [](const Connections::value_type& one) { return one.second.dropped ? 0 : one.second.calls; };
+      const auto fewer = [&](const auto& one, const auto& other) { return rank(one) < rank(other); };
+      ended = &*std::max_element(connections_.begin(), connections_.end(), fewer);
     }
+    if (ended == nullptr) return;
+    ended->second.dropped = true;
+    living_ -= ended->second.calls;
+    worst = ended->first;
+    calls = ended->second.calls;
   }
-  if (calls > 0) Drop(worst, calls);
+  Drop(worst, calls);
 }
 
 void CallWatch::End(const grpc::ServerContextBase* call) {
   MutexLock lock(mutex_);
   const auto found = calls_.find(call);
-  if (found == calls_.end()) return;  // it failed before it began
+  if (found == calls_.end()) return;
   Connections::value_type& its = *found->second;
-  if (--its.second == 0) connections_.erase(its.first);
   calls_.erase(found);
+  if (!its.second.dropped) --living_;
+  if (--its.second.calls == 0) connections_.erase(connections_.find(its.first));
 }
 
 void CallWatch::Drop(const std::string& peer, int calls) {

@@ -3,7 +3,8 @@
 // gRPC (1.51) bounds the open calls of a connection, and no more. A call that its client has reset is open no more, but
 // its 25 KiB stay until gRPC is done with it, which it is not while it reads the next ones: a client that opens calls
 // and resets them at once (CVE-2023-44487) took 250 MiB a second, and others were not served for minutes after it had
-// left. More calls of a connection in memory than it may have open are a sure sign of that. Thread-safe.
+// left. Calls that have just ended are in memory for a moment, too, while their client opens the next ones: so a
+// connection may have more in memory than it may have open. Thread-safe.
 #pragma once
 
 #include <grpcpp/server_builder.h>
@@ -21,7 +22,7 @@ namespace hotplate::server {
 class CallWatch {
  public:
   struct Options {
-    int most_of_one = 0;  // calls that one connection may have open
+    int most_of_one = 0;  // calls of one connection that may be in memory
     int most = 0;         // of all connections; beyond it the one with most is ended
     // Ends the connection from a peer, as gRPC names it. False: it cannot, or there is none.
     std::function<bool(const std::string& peer)> drop;
@@ -37,13 +38,18 @@ class CallWatch {
   void End(const grpc::ServerContextBase* call);
 
  private:
-  using Connections = std::unordered_map<std::string, int>;  // their calls, by peer
+  struct Connection {
+    int calls = 0;
+    bool dropped = false;  // its calls go one by one
+  };
+  using Connections = std::unordered_map<std::string, Connection>;  // by peer
 
   void Drop(const std::string& peer, int calls);
 
   const Options options_;
   Mutex mutex_;
   Connections connections_ ABSL_GUARDED_BY(mutex_);
+  int living_ ABSL_GUARDED_BY(mutex_) = 0;  // calls of connections that were not dropped
   std::unordered_map<const grpc::ServerContextBase*, Connections::value_type*> calls_ ABSL_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point silent_until_ ABSL_GUARDED_BY(mutex_){};
 };

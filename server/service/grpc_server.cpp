@@ -29,7 +29,7 @@ namespace {
 
 constexpr int kLargestFrame = (1 << 24) - 1;  // HTTP/2's own limit
 constexpr int kLookahead = 16 << 20;          // bytes that a peer may be ahead on one stream
-constexpr int kStreamsPerConnection = 4096;   // calls of all kinds
+constexpr int kStreamsPerConnection = 2048;   // calls of all kinds
 constexpr int kCallsOfAll = 16'384;           // of all connections, in some 400 MiB
 constexpr std::chrono::milliseconds kLongestKeepaliveTimeout(20'000);
 constexpr int kShortestClientPingMs = 10'000;
@@ -94,7 +94,7 @@ class Implementation final : public GrpcServer {
       builder.SetResourceQuota(grpc::ResourceQuota("hotplated").Resize(options.transport_bytes));
     }
     CallWatch::Options watch;
-    watch.most_of_one = kStreamsPerConnection;
+    watch.most_of_one = 2 * kStreamsPerConnection;
     watch.most = kCallsOfAll;
     watch.drop = [port = port_](const std::string& peer) { return DropConnection(peer, port); };
     watch.warn = options.warn;

@@ -69,7 +69,10 @@ def until_acknowledged(connection):
     connection.sendall(raw_http2.PREFACE + raw_http2.frame(raw_http2.SETTINGS, 0, 0))
     got = b""
     while b"\0\0\0\4\1" not in got:
-        got += connection.recv(4096)
+        more = connection.recv(4096)
+        if not more:
+            sys.exit("the server hung up")
+        got += more
     connection.sendall(raw_http2.frame(raw_http2.SETTINGS, 1, 0))
 
 

@@ -118,7 +118,7 @@ class Flood(harness.Case):
     def now(self):
         return f"{flooding.resident(self.pid) >> 20} MiB"
 
-    def finish(self, most):
+    def finish(self, most, others_may_fail=False):
         """`most`: bytes beyond those before the attack. The attackers leave, and all is as before."""
         peak = flooding.most_resident(self.pid)
         good = self.good()
@@ -138,6 +138,7 @@ class Flood(harness.Case):
                   file=sys.stderr, flush=True)
         self.hotplate("--server", self.name, "run", "integrate2d", "--n", "10")
         self.assertLess(peak - self.bytes, most, "bytes at the peak")
+        self.assertTrue(others_may_fail or not bad, bad[:5])
         self.assertEqual(self.stop_daemon(self.daemon), 0)
 
     def is_as_before(self):
@@ -158,7 +159,7 @@ class Messages(Flood):
             self.press(lambda: self.quiet or sum(one.written for one in connections) > 20 * INBOX)  # noqa: B023
             self.leave()
         # gRPC goes beyond its bound for a moment, and has buffers beside. Without it all of the 20 would be there.
-        self.finish(most=10 * INBOX + ROOM)
+        self.finish(most=10 * INBOX + ROOM, others_may_fail=True)
 
 
 class Resets(Flood):
@@ -253,7 +254,8 @@ class Frames(Flood):
             one.unsent += frame(HEADERS, 0, 1) + frame(CONTINUATION, 0, 1) * 10_000
             self.press(lambda: one.hung_up or not one.unsent, served=5)  # noqa: B023
         self.told.append(self.now())
-        self.finish(most=4 * long * len(self.callers) + ROOM)  # a string is copied while it grows
+        # A string is copied while it grows, and read again with each piece: others wait for connections.
+        self.finish(most=4 * long * len(self.callers) + ROOM, others_may_fail=LONG)
 
     def send_headers(self, one, block):
         largest = 16384

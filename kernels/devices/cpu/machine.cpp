@@ -168,12 +168,14 @@ Memory ReadMemory(const std::string& root) {
     Tighten(memory, ReadNumber(folder + "/memory.limit_in_bytes"), ReadNumber(folder + "/memory.usage_in_bytes"),
             ReadKey(folder + "/memory.stat", "total_inactive_file"));
   }
-  // A limit on addresses leaves what is not mapped yet, whatever of that is in memory.
-  if (rlimit limit{}; getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    const std::uint64_t mapped = ReadKey(root + "/proc/self/status", "VmSize").value_or(0) * 1024;
-    Tighten(memory, limit.rlim_cur - std::min<std::uint64_t>(limit.rlim_cur, mapped), std::nullopt, std::nullopt);
-  }
   return memory;
+}
+
+std::optional<std::uint64_t> AddressesLeft() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  const std::uint64_t mapped = ReadKey("/proc/self/status", "VmSize").value_or(0) * 1024;
+  return limit.rlim_cur - std::min<std::uint64_t>(limit.rlim_cur, mapped);
 }
 
 std::uint64_t ResidentBytes(const std::string& root) {

@@ -1,5 +1,6 @@
 // The part of the machine that this process may use: processors by affinity and cgroup quota, memory by cgroup (version
-// 1 or 2), the limit on addresses (ulimit -v) or the machine. Everything is read from /proc and /sys under `root`, which is empty except in tests.
+// 1 or 2) or the machine. Everything is read from /proc and /sys under `root`,
+// which is empty except in tests.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,11 @@ struct Memory {
   bool without_proc = false;
 };
 
-// The tightest of the machine's and the cgroups' figures, and of the addresses that may still be mapped.
+// The tightest of the machine's and the cgroups' figures.
 Memory ReadMemory(const std::string& root = "");
+
+// Bytes that this process may still map, whatever is in memory; none without a limit (ulimit -v).
+std::optional<std::uint64_t> AddressesLeft();
 
 // This process's resident memory. Zero if it could not be read.
 std::uint64_t ResidentBytes(const std::string& root = "");
