@@ -207,7 +207,8 @@ absl::Status Assembly::OpenDevices() {
   limits.first_number = job_ids_->FirstArray();
   arrays_ = std::make_unique<core::ArrayStore>(limits, clock_, allowances_);
   SpareMemory::Keep(host.bytes / 16);
-  inbox_bytes_ = config_.inbox_bytes != 0 ? config_.inbox_bytes : std::max({kLeastInbox, host.bytes / 8, 4 * config_.message_bytes});
+  inbox_bytes_ = config_.inbox_bytes != 0 ? config_.inbox_bytes
+                                          : std::max({kLeastInbox, host.bytes / 8, 4 * config_.message_bytes});
   program_bytes_ = config_.program_bytes != 0 ? config_.program_bytes : host.bytes;
 
   core::EngineOptions options;

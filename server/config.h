@@ -60,7 +60,7 @@ struct Config {
   std::uint32_t queue = 10'000;
   std::uint64_t inline_bytes = std::uint64_t{1} << 20;
   std::uint64_t message_bytes = std::uint64_t{8} << 20;
-  std::uint64_t inbox_bytes = 0;  // 0: an eighth of the memory that jobs may use, at least kLeastInbox and four messages
+  std::uint64_t inbox_bytes = 0;  // 0: an eighth of the memory that jobs may use, and not too little
   std::uint32_t max_streams = 256;
   std::uint32_t max_sessions = 256;
   std::uint32_t retained_jobs = 10'000;

@@ -41,8 +41,9 @@ class GuestTokens {
     std::function<std::uint32_t(const std::string& token, const std::string& why)> end;
     // Ends the uploads and downloads of tokens that have ended. Called without a lock, every kLook.
     std::function<void()> end_streams;
-    std::function<void(const std::string& line)> note, warn;  // for the log
-    std::function<void(const std::string& token)> expired;    // while this daemon ran; may be empty
+    std::function<void(const std::string& line)> note;  // for the log
+    std::function<void(const std::string& line)> warn;
+    std::function<void(const std::string& token)> expired;  // while this daemon ran; may be empty
   };
   // Reads the tokens that the daemon before this one had. Those that cannot be had again are named in the log.
   explicit GuestTokens(Options options);

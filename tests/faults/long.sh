@@ -3,7 +3,7 @@
 # exit status is 1 if one of them found something.
 #   usage: tests/faults/long.sh [CYCLES]     of daemons killed under load; default 1000
 set -uo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit
 
 cycles=${1:-1000} failed=0
 cmake --build --preset release --target journal_test hotplate hotplated hotplate_python || exit 1

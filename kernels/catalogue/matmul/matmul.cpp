@@ -92,8 +92,9 @@ KernelSpecBuilder Spec() {
           "broadcasting, so one b can serve a whole batch of a. A vector [k] is a row as a and a column as b; c then "
           "lacks that axis. transpose_a and transpose_b use the transpose of each matrix without copying it, and leave "
           "vectors as they are; nothing is conjugated. A matrix times its own transpose is recognised if a and b are "
-          "the same array. NaN and infinities propagate as in NumPy: infinity times 0 is NaN. With --precision tf32, bf16 "
-          "or f16 a GPU multiplies float32 inputs in that precision and sums in float32; the CPU refuses these. In f16, "
+          "the same array. NaN and infinities propagate as in NumPy: infinity times 0 is NaN. With --precision tf32, "
+          "bf16 or f16 a GPU multiplies float32 inputs in that precision and sums in float32; the CPU refuses these. "
+          "In f16, "
           "elements of magnitude 65520 or more become infinite, and those below 6e-5 keep fewer digits. A cancel takes "
           "effect between the products of a batch, not within one; on a GPU, only while they are being submitted.")
       .Type("T", {DType::kFloat32, DType::kFloat64, DType::kComplex64, DType::kComplex128})

@@ -38,8 +38,8 @@ struct CudaLauncher {
   // library's info values). The call's arrays are the device's; context.host_words() are as the device left them. Null
   // for none.
   Outcome (*finish)(const Call& call, CudaContext& context) = nullptr;
-  // CUDA's library by which the kernel's device code is compiled, by CudaContext::LoadCode: searched when the plug-in is
-  // opened, and used in another process only. Null for none. Without it the kernel is not available.
+  // CUDA's library by which the kernel's device code is compiled, by CudaContext::LoadCode: searched when the plug-in
+  // is opened, and used in another process only. Null for none. Without it the kernel is not available.
   const char* compiler = nullptr;
 };
 

@@ -80,7 +80,8 @@ TEST(SweepWordsTest, FaultsAreNamedWithTheirValues) {
   EXPECT_THAT(Refusal({"--each", "n=1..1000000000"}), HasSubstr("1000000000 values are too many"));
   EXPECT_THAT(Refusal({"--each", "n=-9223372036854775808..9223372036854775807"}), HasSubstr("are too many"));
   EXPECT_THAT(Refusal({"--each", "x_max=0..1:1e-8"}), HasSubstr("100000001 values are too many"));
-  EXPECT_THAT(Refusal({"--each", "n=1..2000", "--each", "x_max=1..2000"}), HasSubstr("4000000 combinations are too many; a sweep has at most 1000000 tasks"));
+  EXPECT_THAT(Refusal({"--each", "n=1..2000", "--each", "x_max=1..2000"}),
+              HasSubstr("4000000 combinations are too many; a sweep has at most 1000000 tasks"));
   EXPECT_THAT(Refusal({"--each", "mode=a..b"}), HasSubstr("is no number, so there is no range"));
   EXPECT_THAT(Refusal({"--each", "n="}), HasSubstr("it has no values"));
   EXPECT_THAT(Refusal({"--each", "n=1,,2"}), HasSubstr("\"\" is not a number"));
