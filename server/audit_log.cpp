@@ -181,7 +181,7 @@ bool AuditLog::Increment(const Act& act) {
 
 void AuditLog::Add(Act act) {
   if (Increment(act)) return;
-  // Whoever sends another's token, or a wrong one, has only its own share.
+  // A client that sends another's token, or a wrong one, has only its own share.
   std::uint32_t& lines = lines_of_[std::string(act.certificate.empty() ? act.token : act.certificate)];
   if (lines >= kLinesOfToken) {
     act.peer = act.object = act.name = {};

@@ -37,8 +37,8 @@ class AuditLog {
     std::string generation;                         // of the daemon
     std::function<void(const std::string& line)> warn;
     std::function<Time()> now = std::chrono::system_clock::now;
-    // Of lines that are not written yet: what some forty tokens may cause. The owner's and the daemon's own always find
-    // room.
+    // Room for lines that are not written yet: what some forty tokens may cause. The owner's and the
+    // daemon's own always find room.
     std::size_t pending_bytes = std::size_t{16} << 20;
   };
 

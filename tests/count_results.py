@@ -19,7 +19,7 @@ PYTEST_NONE = re.compile(r"^(?:=+ )?no tests ran in ", re.MULTILINE)
 PYTEST = re.compile(r"^(?:=+ )?((?:\d+ \w+(?:, )?)+) in \d[\d.]*s", re.MULTILINE)
 UNITTEST_RAN = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 UNITTEST_END = re.compile(r"^(?:OK|FAILED)(?: \((.*)\))?$", re.MULTILINE)
-# What a failed case printed, as each of the three marks it.
+# The text of a failed case, as each of the three marks it.
 FAILURES = (re.compile(r"^\[ RUN      \] (\S+)\n(?:(?!\[ RUN  ).*\n)*?\[  FAILED  \] \1\b.*", re.MULTILINE),
             re.compile(r"^(?:ERROR|FAIL): .*\n-{70}\n(?:(?!={70}|-{70}).*\n)*", re.MULTILINE),
             re.compile(r"^=+ (?:FAILURES|ERRORS) =+\n(?:(?!=+ short test summary).*\n)*", re.MULTILINE))

@@ -174,6 +174,7 @@ class DurableJobs : public core::JobLog {
   // Releases what the token has fetched, the oldest first, until there is enough. Waits for the file system.
   void MakeRoom(const std::string& token, const std::function<bool()>& enough);
   void KeepGuestsWithin();
+  journal::PruneBounds NowBounds();
   // From the journal, what guests have on the disk.
   void CountGuests();
   // Of a job that does not outlive the daemon, for the history.

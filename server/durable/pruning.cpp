@@ -37,13 +37,20 @@ absl::StatusOr<journal::PruneReport> DurableJobs::Prune(std::chrono::nanoseconds
   if (journal_ == nullptr) return Accepting();
   age = std::max(age, std::chrono::nanoseconds(1));  // 0 is for no bound
   // The client asks again as long as there is something.
-  return journal::Prune(*journal_, spool_.get(),
-                        {.now = journal::WallTime::clock::now(),
-                         .age = age,
-                         .longest = std::chrono::seconds(5),
-                         .stop = [stop = pruning_.get_stop_token()] { return stop.stop_requested(); },
-                         .is_needed = [this](std::uint64_t job) { return needed_.IsNeeded(job); },
-                         .released = [this](std::uint64_t job) { guests_disk_.Release(job); }});
+  journal::PruneBounds bounds = NowBounds();
+  bounds.age = age;
+  bounds.longest = std::chrono::seconds(5);
+  bounds.stop = [stop = pruning_.get_stop_token()] { return stop.stop_requested(); };
+  return journal::Prune(*journal_, spool_.get(), bounds);
+}
+
+// Without an age, and without an end.
+journal::PruneBounds DurableJobs::NowBounds() {
+  journal::PruneBounds bounds;
+  bounds.now = journal::WallTime::clock::now();
+  bounds.is_needed = [this](std::uint64_t job) { return needed_.IsNeeded(job); };
+  bounds.released = [this](std::uint64_t job) { guests_disk_.Release(job); };
+  return bounds;
 }
 
 // On a thread that may wait, if the token has a bound (MustWait).
@@ -61,17 +68,14 @@ absl::Status DurableJobs::TakeRoom(const core::Job& job, std::uint64_t request,
 }
 
 void DurableJobs::MakeRoom(const std::string& token, const std::function<bool()>& enough) {
-  const absl::StatusOr<journal::PruneReport> pruned =
-      journal::Prune(*journal_, spool_.get(),
-                     {.now = journal::WallTime::clock::now(),
-                      .age = std::chrono::nanoseconds(1),
-                      .longest = kLongestForAGuest,
-                      .stop = enough,
-                      .is_needed = [this](std::uint64_t job) { return needed_.IsNeeded(job); },
-                      .is_fetched = [this](std::uint64_t job) { return guests_disk_.IsFetched(job); },
-                      .owner = token,
-                      .at_once = 1,
-                      .released = [this](std::uint64_t job) { guests_disk_.Release(job); }});
+  journal::PruneBounds bounds = NowBounds();
+  bounds.age = std::chrono::nanoseconds(1);
+  bounds.longest = kLongestForAGuest;
+  bounds.stop = enough;
+  bounds.is_fetched = [this](std::uint64_t job) { return guests_disk_.IsFetched(job); };
+  bounds.owner = token;
+  bounds.at_once = 1;
+  const absl::StatusOr<journal::PruneReport> pruned = journal::Prune(*journal_, spool_.get(), bounds);
   if (!pruned.ok()) Say(LogLevel::kWarning, absl::StrCat("making room for a guest: ", pruned.status().message()));
 }
 
@@ -123,15 +127,12 @@ void DurableJobs::PruneNowAndThen(const std::stop_token& stop) {
 void DurableJobs::Tidy(const std::stop_token& stop, std::string& told) {
   if (steady_clock::now() < next_prune_) return;
   next_prune_ = steady_clock::now() + kPruneInterval;
-  const absl::StatusOr<journal::PruneReport> report =
-      journal::Prune(*journal_, spool_.get(),
-                     {.now = journal::WallTime::clock::now(),
-                      .age = options_.age,
-                      .bytes = options_.limits.bytes,
-                      .history_age = options_.history_age,
-                      .stop = [&] { return stop.stop_requested(); },
-                      .is_needed = [this](std::uint64_t job) { return needed_.IsNeeded(job); },
-                      .released = [this](std::uint64_t job) { guests_disk_.Release(job); }});
+  journal::PruneBounds bounds = NowBounds();
+  bounds.age = options_.age;
+  bounds.bytes = options_.limits.bytes;
+  bounds.history_age = options_.history_age;
+  bounds.stop = [&] { return stop.stop_requested(); };
+  const absl::StatusOr<journal::PruneReport> report = journal::Prune(*journal_, spool_.get(), bounds);
   const std::string trouble = !report.ok()            ? std::string(report.status().message())
                               : report->notes.empty() ? ""
                                                       : report->notes.front();

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "kernels/base/descriptor.h"
+#include "server/net/peer.h"
 
 namespace hotplate::server {
 namespace {
@@ -50,17 +51,12 @@ std::optional<EndOfSocket> EndOf(int descriptor, Ask ask) {
   return EndFrom(storage);
 }
 
-// gRPC writes brackets as a URI has to, and some of its versions as they are.
 std::optional<EndOfSocket> EndOfPeer(std::string_view peer) {
-  const std::size_t scheme = peer.find(':'), last = peer.rfind(':');
-  if (scheme == std::string_view::npos || last == scheme) return std::nullopt;
-  std::string address(peer.substr(scheme + 1, last - scheme - 1));
-  if (address.starts_with("%5B")) address.erase(0, 3);
-  if (address.starts_with('[')) address.erase(0, 1);
-  address.resize(std::min(address.find_first_of("%]"), address.size()));
-  EndOfSocket end;
-  end.port = static_cast<std::uint16_t>(std::strtoul(std::string(peer.substr(last + 1)).c_str(), nullptr, 10));
+  std::string address = AddressIn(peer);
+  address.resize(std::min(address.find('%'), address.size()));  // without the interface
   if (peer.starts_with("ipv4:")) address.insert(0, "::ffff:");
+  EndOfSocket end;
+  end.port = PortIn(peer);
   if (inet_pton(AF_INET6, address.c_str(), &end.address) != 1) return std::nullopt;
   return end;
 }

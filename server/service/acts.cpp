@@ -1,7 +1,6 @@
 #include "server/service/acts.h"
 
 #include <google/protobuf/descriptor.h>
-#include <grpc/grpc_security_constants.h>
 
 #include <cstdlib>
 #include <functional>
@@ -17,7 +16,8 @@
 #include "hotplate/v1/tokens.pb.h"
 #include "server/audit_log.h"
 #include "server/log.h"
-#include "server/net/tls.h"
+#include "server/net/peer.h"
+#include "server/service/client_certificate.h"
 #include "server/service/context.h"
 
 namespace hotplate::server {
@@ -135,18 +135,6 @@ const UnaryCall* UnaryCallOf(grpc::CallbackServerContext& call) {
   return dynamic_cast<const UnaryCall*>(call.GetRpcAllocatorState());
 }
 
-// Empty without TLS.
-std::string ClientInCertificate(const grpc::CallbackServerContext& call) {
-  static const std::string prefix = ClientCertificateName("");
-  const std::shared_ptr<const grpc::AuthContext> facts = call.auth_context();
-  if (facts == nullptr) return "";
-  for (const grpc::string_ref& name : facts->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME)) {
-    const std::string_view text(name.data(), name.size());
-    if (text.starts_with(prefix)) return std::string(text.substr(prefix.size()));
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string_view NameOfProgram(const v1::Program& program) {
@@ -161,22 +149,6 @@ std::string ShortName(const google::protobuf::MethodDescriptor& method) {
 std::string_view ActOf(const google::protobuf::MethodDescriptor& method) {
   const auto found = ActTable().find(&method);
   return found == ActTable().end() ? std::string_view() : found->second.act;
-}
-
-std::string AddressIn(std::string_view peer) {
-  const std::size_t colon = peer.find(':');
-  const std::string_view family = peer.substr(0, colon);
-  if (family != "ipv4" && family != "ipv6") return std::string(family);
-  std::string_view address = peer.substr(colon + 1);
-  address = address.substr(0, address.rfind(':'));  // without the port
-  // gRPC writes brackets as a URI has to, and some of its versions as they are.
-  for (const std::string_view bracket : {"%5B", "["}) {
-    if (address.starts_with(bracket)) address.remove_prefix(bracket.size());
-  }
-  for (const std::string_view bracket : {"%5D", "]"}) {
-    if (address.ends_with(bracket)) address.remove_suffix(bracket.size());
-  }
-  return std::string(address);
 }
 
 std::string PeerFor(const ServiceContext& context, const grpc::CallbackServerContext& call) {

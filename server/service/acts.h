@@ -31,9 +31,7 @@ std::string ShortName(const google::protobuf::MethodDescriptor& method);
 // The act that a unary call of the method is by the table; empty: none.
 std::string_view ActOf(const google::protobuf::MethodDescriptor& method);
 
-// The address in a peer as gRPC writes it: "10.1.2.3", "::1", or "unix" of a client on a socket of the node.
-std::string AddressIn(std::string_view peer);
-// The caller's; empty if there is no audit log.
+// The caller's address; empty if there is no audit log.
 std::string PeerFor(const ServiceContext& context, const grpc::CallbackServerContext& call);
 
 // A unary call that was admitted, just before its answer goes out.

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "server/service/acts.h"
+#include "server/net/peer.h"
 
 namespace hotplate::server {
 namespace {
@@ -66,7 +66,7 @@ void CallWatch::Begin(const grpc::ServerContextBase* call, const std::string& pe
     Connections::value_type& its = *connections_.try_emplace(peer).first;
     calls_[call] = &its;
     ++its.second.calls;
-    // Of one that was ended, those that gRPC has read already still come.
+    // After its end a connection still has those that gRPC has read already.
     if (its.second.dropped) return;
     ++living_;
     Connections::value_type* ended = its.second.calls > options_.most_of_one ? &its : nullptr;

@@ -1,39 +1,27 @@
 #include "server/service/context.h"
 
-#include <grpc/grpc_security_constants.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "kernels/base/status.h"
 #include "server/net/tls.h"
 #include "server/service/acts.h"
+#include "server/service/client_certificate.h"
 
 namespace hotplate::server {
 namespace {
 
-// A guest's token is good with the guest's own certificate alone, which TLS has checked.
+// A guest's token is good with the guest's own certificate alone.
 absl::Status CheckCertificate(const Token& token, const grpc::CallbackServerContext& call) {
-  if (token.certificate_name.empty()) return absl::OkStatus();
-  for (const grpc::string_ref& name : call.auth_context()->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME)) {
-    if (name == token.certificate_name) return absl::OkStatus();
-  }
+  const bool is_owners = token.certificate_name.empty();
+  if (is_owners || ClientCertificateName(ClientInCertificate(call)) == token.certificate_name) return absl::OkStatus();
   return absl::UnauthenticatedError(
       absl::StrCat("token \"", token.name, "\" was sent with another client's certificate than that of its record"));
 }
 
-// The certificate of a guest's client; empty of the owner's, and where there is no TLS. Not its name: a new token may
-// have that of one that was revoked.
+// Empty of the owner's, and where there is no TLS. Not its name: a new token may have that of one that was revoked.
 std::string GuestsCertificate(const grpc::CallbackServerContext& call) {
-  static const std::string owner = ClientCertificateName(kOwnerToken);
-  const auto client = call.auth_context();
-  for (const grpc::string_ref& name : client->FindPropertyValues(GRPC_X509_CN_PROPERTY_NAME)) {
-    if (name == owner) return "";
-  }
-  for (const grpc::string_ref& pem : client->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME)) {
-    return {pem.data(), pem.size()};
-  }
-  return "";
+  return ClientInCertificate(call) == kOwnerToken ? "" : CertificateOf(call);
 }
 
 }  // namespace
@@ -67,10 +55,16 @@ absl::Status ServiceContext::MayTry(const grpc::CallbackServerContext& call) con
   return certificate.empty() ? absl::OkStatus() : failed_calls_.Check(certificate);
 }
 
-absl::Status ServiceContext::KnowsCaller(grpc::CallbackServerContext& call, std::string_view stream) const {
+absl::StatusOr<std::shared_ptr<const Token>> ServiceContext::FindCaller(const grpc::CallbackServerContext& call) const {
   if (absl::Status wait = MayTry(call); !wait.ok()) return wait;
-  const absl::StatusOr<std::shared_ptr<const Token>> token = parts_.authenticator->FindToken(call.client_metadata());
-  absl::Status known = token.ok() ? CheckCertificate(**token, call) : token.status();
+  absl::StatusOr<std::shared_ptr<const Token>> token = parts_.authenticator->FindToken(call.client_metadata());
+  if (!token.ok()) return token;
+  if (absl::Status known = CheckCertificate(**token, call); !known.ok()) return known;
+  return token;
+}
+
+absl::Status ServiceContext::KnowsCaller(grpc::CallbackServerContext& call, std::string_view stream) const {
+  const absl::Status known = FindCaller(call).status();
   if (!known.ok()) NoteStranger(call, stream, known);
   return known;
 }
@@ -78,10 +72,8 @@ absl::Status ServiceContext::KnowsCaller(grpc::CallbackServerContext& call, std:
 absl::Status ServiceContext::TakeRoom(const grpc::CallbackServerContext& call, std::uint64_t bytes,
                                       MessageRoom::Place& place) const {
   if (bytes <= MessageRoom::kSmall) return absl::OkStatus();
-  if (absl::Status wait = MayTry(call); !wait.ok()) return wait;
-  const absl::StatusOr<std::shared_ptr<const Token>> token = parts_.authenticator->FindToken(call.client_metadata());
+  const absl::StatusOr<std::shared_ptr<const Token>> token = FindCaller(call);
   if (!token.ok()) return token.status();
-  if (absl::Status known = CheckCertificate(**token, call); !known.ok()) return known;
   return message_room_.Take(bytes, (*token)->serial == 0 ? "" : (*token)->name, place);
 }
 

@@ -174,6 +174,7 @@ class ServiceContext {
  private:
   // Admit and KnowsCaller, as far as they find out.
   absl::StatusOr<core::Principal> Identify(const grpc::CallbackServerContext& call, core::Scope needed) const;
+  absl::StatusOr<std::shared_ptr<const Token>> FindCaller(const grpc::CallbackServerContext& call) const;
   // RESOURCE_EXHAUSTED: the caller's certificate has come with too many wrong tokens.
   absl::Status MayTry(const grpc::CallbackServerContext& call) const;
   void NoteStranger(grpc::CallbackServerContext& call, std::string_view stream, const absl::Status& why) const;

@@ -26,14 +26,17 @@ class FailedCalls {
   // Whether a certificate may have to wait. Costs nothing.
   bool any() const { return any_.load(std::memory_order_relaxed); }
   // RESOURCE_EXHAUSTED if a call by this certificate is not to be looked at now.
-  absl::Status Check(const std::string& certificate) const;
+  absl::Status Check(const std::string& certificate);
   // One has failed.
   void Note(const std::string& certificate);
 
  private:
+  // Forgets those that need not wait.
+  void ForgetLocked(core::SteadyTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const core::Clock& clock_;
   std::atomic<bool> any_ = false;
-  mutable Mutex mutex_;
+  Mutex mutex_;
   // When a certificate, as its client sent it, has all its tries again.
   std::map<std::string, core::SteadyTime> full_again_ ABSL_GUARDED_BY(mutex_);
 };

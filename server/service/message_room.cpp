@@ -7,15 +7,17 @@ namespace hotplate::server {
 absl::Status MessageRoom::Take(std::uint64_t bytes, const std::string& guest, Place& place) {
   if (bytes <= kSmall) return absl::OkStatus();
   MutexLock lock(mutex_);
-  const auto its = by_guest_.find(guest);
-  const std::uint64_t limit = guest.empty() ? limit_ : limit_ / kGuestsPart;
-  const std::uint64_t taken = guest.empty() ? held_ : its == by_guest_.end() ? 0 : its->second;
-  if (taken + bytes > limit || held_ + bytes > limit_) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the message has ", bytes, " bytes, and calls under way have ",
-                     taken + bytes > limit ? taken : held_, " of the ", taken + bytes > limit ? limit : limit_,
-                     guest.empty() ? " that inbox-bytes allows" : " that a guest may have of inbox-bytes",
-                     "; try again later, or send fewer at a time"));
+  std::uint64_t limit = limit_, taken = held_;
+  const char* whose = " that inbox-bytes allows";
+  if (const auto its = by_guest_.find(guest); !guest.empty() && taken + bytes <= limit) {
+    limit = limit_ / kGuestsPart;
+    taken = its == by_guest_.end() ? 0 : its->second;
+    whose = " that a guest may have of inbox-bytes";
+  }
+  if (taken + bytes > limit) {
+    return absl::ResourceExhaustedError(absl::StrCat("the message has ", bytes, " bytes, and calls under way have ",
+                                                     taken, " of the ", limit, whose,
+                                                     "; try again later, or send fewer at a time"));
   }
   held_ += bytes;
   if (!guest.empty()) by_guest_[guest] += bytes;

@@ -17,8 +17,7 @@ class MessageRoom {
  public:
   // Smaller ones always have room: whoever looks, frees or cancels must not wait for those who send much.
   static constexpr std::uint64_t kSmall = std::uint64_t{64} << 10;
-  // Of the whole, for one guest.
-  static constexpr std::uint64_t kGuestsPart = 4;
+  static constexpr std::uint64_t kGuestsPart = 4;  // a guest may have a quarter
 
   explicit MessageRoom(std::uint64_t bytes) : limit_(bytes) {}
 

@@ -33,7 +33,7 @@ class OpenRunStreams {
   bool EndIdle(const core::ArrayHolders& holders);
 
  private:
-  // Those that are not over; the others are forgotten.
+  // The streams that are not over; the others are forgotten.
   std::vector<std::shared_ptr<OpenRunStream>> Known();
 
   Mutex mutex_;

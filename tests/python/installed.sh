@@ -34,7 +34,7 @@ fi
 step "pip install"
 "${pip[@]}" install --only-binary numpy "$numpy" "$work"/wheels/hotplate-*.whl | tail -n 1
 "$work/venv/bin/hotplate" --version
-# What auditwheel copied into the wheel, and what is linked into the command.
+# The libraries that auditwheel copied into the wheel, and those that are linked into the command.
 for list in auditwheel hotplate; do
   "$work/venv/bin/python" -c '
 import importlib.metadata, json, sys

@@ -6,6 +6,7 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpc/reflection/v1alpha/reflection.grpc.pb.h"
 #include "hotplate/v1/programs.grpc.pb.h"
+#include "server/net/peer.h"
 #include "server/service/acts.h"
 #include "tests/unit/service/audit_lines.h"
 #include "tests/unit/service/test_server.h"
